@@ -270,6 +270,9 @@ CONTROLLER_APIS: Final = ApiTable(
         ),
         Api("ControllerRegistration", 0, 0, _ACTIVE, _controller_registration, _CLUSTER_ACTION),
         Api("AssignReplicasToDirs", 0, 0, _ACTIVE, _assign_replicas_to_dirs, _CLUSTER_ACTION),
+        Api("AddRaftVoter", 0, 1, _RAFT, requires=_ALTER, is_forwardable=True),
+        Api("RemoveRaftVoter", 0, 0, _RAFT, requires=_ALTER, is_forwardable=True),
+        Api("UpdateRaftVoter", 0, 0, _RAFT, requires=_CLUSTER_ACTION),
     ]
 )
 """The APIs of a controller."""

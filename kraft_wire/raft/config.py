@@ -49,6 +49,7 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     whatever the peer asks for; Kafka has no such limit. When a leader is gone, ``failover_step_ms`` is the
     time for which each voter waits for the one whose turn is before its own; ``failover_spread_ms`` is the
     range of the random delay after an election that nobody won. Negative retention settings mean no limit.
+    With ``auto_join`` this node makes itself a voter (KIP-1186).
     """
 
     node_id: int
@@ -65,6 +66,7 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     max_retention_ms: int = MAX_RETENTION_MS
     cleaning_interval_ms: int = 60_000
     observer_session_timeout_ms: int = 300_000
+    auto_join: bool = False
 
     @property
     def replica_key(self) -> ReplicaKey:

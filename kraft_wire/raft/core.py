@@ -14,7 +14,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.effects import Effect, RoleChanged
-from kraft_wire.raft.election import answer_votes, elections, stopping
+from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import (
     Event,
@@ -35,13 +35,14 @@ from kraft_wire.raft.events import (
     Tick,
 )
 from kraft_wire.raft.follower import install_snapshot, replicate
-from kraft_wire.raft.leader import append, serve_fetch
+from kraft_wire.raft.leader import append, serve_fetch, voter_changes
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership import voter_records
 from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.peers import discovery_peers, other_voters, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower, Role, live_leader_id
+from kraft_wire.raft.waiting import earlier
 
 
 class RaftCore:
@@ -71,12 +72,14 @@ class RaftCore:
         seen, leading = self._progress(), self._leading()
         is_alone = _HANDLERS[type(event)](quorum, event)
         if is_alone and not self._is_deadline_over():
-            self._next_deadline_ms = _earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
+            self._next_deadline_ms = earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
             return quorum.take_effects()
         self._is_started = True
         retention.on_deadline(quorum)
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
+        voter_changes.settle(quorum)
+        removed_leader.resign_if_removed(quorum)
         stopping.stop_if_done(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
@@ -101,7 +104,7 @@ class RaftCore:
 
     def next_deadline_ms(self) -> int | None:
         """The monotonic time at which a ``Tick`` is due if no other event comes first."""
-        return _earlier(self._next_deadline_ms, self._quorum.observers.next_turn_ms())
+        return earlier(self._next_deadline_ms, self._quorum.observers.next_turn_ms())
 
     def next_timer_ms(self) -> int | None:
         """The monotonic time from which on any event does what is overdue. Turns of observers are not: they
@@ -131,6 +134,7 @@ class RaftCore:
             quorum.outgoing.next_deadline_ms(quorum.now.monotonic_ms),
             elections.role_deadline_ms(quorum),
             duties.next_deadline_ms(quorum),
+            voter_changes.next_deadline_ms(quorum),
         )
         return min(deadline for deadline in deadlines if deadline is not None)
 
@@ -272,12 +276,6 @@ class RaftCore:
         return self._quorum.log.epoch_at(offset)
 
 
-def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
-    if one_ms is None or other_ms is None:
-        return other_ms if one_ms is None else one_ms
-    return min(one_ms, other_ms)
-
-
 # Event handlers. One returns True if the event concerned nobody but an observer: then nothing else is due.
 
 
@@ -295,6 +293,7 @@ def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.parked.drop(event.token)
     quorum.observers.abandon(event.token)
     quorum.doubts.abandon(event.token)
+    voter_changes.abandon(quorum, event.token)
 
 
 def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:

@@ -6,10 +6,11 @@ This is called after every step. It never sends a request twice, because request
 from __future__ import annotations
 
 from kraft_wire.raft.election import campaign
-from kraft_wire.raft.follower import install_snapshot, replicate
+from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
 from kraft_wire.raft.leader import leader_notices
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from kraft_wire.raft.waiting import earlier
 
 
 def send_due_requests(quorum: QuorumState) -> None:
@@ -21,12 +22,16 @@ def send_due_requests(quorum: QuorumState) -> None:
             leader_notices.send_begin_quorum_epoch(quorum, leadership)
         case Resigned() as resigned:
             leader_notices.send_end_quorum_epoch(quorum, resigned)
+            if not quorum.takes_part and not quorum.is_shutting_down:
+                replicate.find_leader(quorum)  # nobody announces a new leader to a node that isn't a voter
         case _ if quorum.is_shutting_down:
             pass
         case Follower() as follower:
             replicate.send_fetch(quorum, follower)
+            membership_requests.send_if_due(quorum, follower)
         case Prospective() | Candidate() as nominee:
             campaign.ask_for_votes(quorum, nominee)
+            replicate.ask_bootstrap_servers(quorum)
         case Unattached():
             replicate.find_leader(quorum)
 
@@ -38,6 +43,9 @@ def next_deadline_ms(quorum: QuorumState) -> int | None:
         case Leader(leadership=leadership):
             return leader_notices.next_begin_epoch_ms(quorum, leadership)
         case Follower() as follower:
-            return install_snapshot.next_keepalive_ms(quorum, follower)
+            return earlier(
+                install_snapshot.next_keepalive_ms(quorum, follower),
+                membership_requests.next_deadline_ms(quorum, follower),
+            )
         case _:
             return None

@@ -13,6 +13,7 @@ import msgspec
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
@@ -186,6 +187,15 @@ class EpochsUsedUp(msgspec.Struct, frozen=True, gc=False):
     epoch: int
 
 
+class JoinRefused(msgspec.Struct, frozen=True):
+    """The leader refused to make this node a voter (controller.quorum.auto.join.enable). An operator has to
+    act."""
+
+    leader_id: int
+    error: ErrorCode
+    text: str
+
+
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
     """This node leads ``epoch``, whose first record is at ``epoch_start_offset``."""
 
@@ -225,7 +235,14 @@ class ReadyToStop(msgspec.Struct, frozen=True, gc=False):
 
 
 Notice = (
-    RoleChanged | BecameLeader | LostLeadership | BadFetch | LeaderLacksCommitted | EpochsUsedUp | ReadyToStop
+    RoleChanged
+    | BecameLeader
+    | LostLeadership
+    | BadFetch
+    | LeaderLacksCommitted
+    | EpochsUsedUp
+    | JoinRefused
+    | ReadyToStop
 )
 """Facts about this node. They are reported; nothing has to be done for them to become true."""
 

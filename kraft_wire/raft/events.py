@@ -28,7 +28,7 @@ class Tick(msgspec.Struct, frozen=True, gc=False):
 
 
 class RpcRequest(msgspec.Struct, frozen=True):
-    """A peer sent a request: Fetch, FetchSnapshot, Vote, BeginQuorumEpoch, EndQuorumEpoch or DescribeQuorum.
+    """A peer or an administrator sent a request, one of ``rpcs.RPCS``.
 
     ``token`` identifies the request in the effect that answers it. ``listener`` is the listener that received
     it.

@@ -142,5 +142,6 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.BadFetch: _notice,
     fx.LeaderLacksCommitted: _notice,
     fx.EpochsUsedUp: _notice,
+    fx.JoinRefused: _notice,
     fx.ReadyToStop: _notice,
 }

@@ -36,12 +36,15 @@ def other_voters(quorum: QuorumState) -> list[Peer]:
 
 def discovery_peers(quorum: QuorumState) -> list[Peer]:
     """Return the nodes that may know the leader: the other voters and controller.quorum.bootstrap.servers."""
+    return other_voters(quorum) + bootstrap_peers(quorum)
+
+
+def bootstrap_peers(quorum: QuorumState) -> list[Peer]:
+    """Return controller.quorum.bootstrap.servers without this node and the voters."""
     own = {(endpoint.host, endpoint.port) for endpoint in quorum.config.endpoints}
-    others = other_voters(quorum)
-    known = own | {(peer.host, peer.port) for peer in others}
-    servers = [
+    known = own | {(peer.host, peer.port) for peer in other_voters(quorum)}
+    return [
         Peer(FIRST_BOOTSTRAP_ID - number, host, port)
         for number, (host, port) in enumerate(quorum.config.bootstrap_servers)
         if (host, port) not in known
     ]
-    return others + servers

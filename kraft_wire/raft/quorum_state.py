@@ -32,6 +32,7 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import ParkedFetches
+from kraft_wire.raft.leader.pending_change import PendingChange
 from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
@@ -79,6 +80,7 @@ class QuorumState:
         self.lost_elections = 0
         self.yielded_in_epoch = -1
         self.doubts = Doubts()
+        self.pending_change: PendingChange | None = None
         self._recorded = durable.election
         self._highest_high_watermark: int | None = None
         self._rng = rng
@@ -132,6 +134,24 @@ class QuorumState:
         return self.history.voters.is_voter(self.config.replica_key)
 
     @property
+    def are_voters_committed(self) -> bool:
+        """Whether the last change of the voters is known to be committed."""
+        offset = self.history.voters_offset
+        return offset is None or offset < self.committed_offset
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether this node may stand for election: it is a voter, or its removal isn't committed.
+
+        Perhaps only this node has the record of its removal, and nobody without the record can be elected
+        (Raft's dissertation, 4.2.2). Java's nodes don't stand then.
+        """
+        if self.is_voter:
+            return True
+        earlier = self.history.earlier_voters
+        return not self.are_voters_committed and earlier.is_voter(self.config.replica_key)
+
+    @property
     def is_log_complete(self) -> bool:
         """Whether the log holds all records that were committed with this node's acknowledgement.
 
@@ -141,7 +161,7 @@ class QuorumState:
 
     @property
     def may_start_election(self) -> bool:
-        can_stand = self.is_voter and self.is_log_complete and self.next_epoch <= LAST_EPOCH
+        can_stand = self.takes_part and self.is_log_complete and self.next_epoch <= LAST_EPOCH
         return can_stand and not self.is_shutting_down
 
     @property

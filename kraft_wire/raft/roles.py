@@ -110,11 +110,16 @@ class Following(msgspec.Struct):
     ``has_fetched``: the leader has answered a Fetch in this epoch, so it leads and needs no successor.
     ``leader_is_gone``: the leader said that it stops, or the connection to it broke, and it hasn't answered
     since. ``is_first_successor``: the leader resigned and named this node first, so no pre-vote is needed.
+    ``has_updated_leader``: the leader knows this voter's endpoints and directory id (kraft.version 0).
+    ``next_membership_ms``: from this time on, this node may ask the leader to change its entry among the
+    voters.
     """
 
     has_fetched: bool = False
     leader_is_gone: bool = False
     is_first_successor: bool = False
+    has_updated_leader: bool = False
+    next_membership_ms: int = 0
     snapshot: FetchingSnapshot | None = None
 
     @property

@@ -8,20 +8,36 @@ from typing import Any, Final
 import msgspec
 
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft.effects import CancelRequest
 from kraft_wire.raft.election import answer_votes, campaign
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
-from kraft_wire.raft.follower import install_snapshot, replicate
-from kraft_wire.raft.leader import describe_quorum, leader_notices, serve_fetch, serve_snapshot
+from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
+from kraft_wire.raft.leader import (
+    add_voter,
+    describe_quorum,
+    leader_notices,
+    remove_voter,
+    serve_fetch,
+    serve_snapshot,
+    update_voter,
+)
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
+
+
+def _never_asked(quorum: QuorumState, rpc: RpcRequest) -> None:
+    raise InvariantViolated(f"raft doesn't answer {type(rpc.request).__name__}")
 
 
 def _never_sent(quorum: QuorumState, call: Call, outcome: object) -> None:
@@ -63,8 +79,31 @@ RPCS: Final[dict[type[Message], Rpc]] = {
         replicate.handle_fetch_failed,
     ),
     DescribeQuorumRequest: Rpc(describe_quorum.handle_describe_quorum),
+    AddRaftVoterRequest: Rpc(
+        add_voter.handle_add_voter,
+        membership_requests.handle_join_response,
+        membership_requests.handle_join_failed,
+    ),
+    RemoveRaftVoterRequest: Rpc(
+        remove_voter.handle_remove_voter,
+        membership_requests.handle_join_response,
+        membership_requests.handle_join_failed,
+    ),
+    UpdateRaftVoterRequest: Rpc(
+        update_voter.handle_update_voter,
+        membership_requests.handle_update_response,
+        membership_requests.handle_update_failed,
+    ),
+    ApiVersionsRequest: Rpc(
+        _never_asked,
+        add_voter.handle_versions_response,
+        add_voter.handle_versions_failed,
+    ),
 }
-"""Every RPC of the quorum by its request. DescribeQuorum is only answered, never sent."""
+"""Every RPC of the quorum by its request.
+
+DescribeQuorum is only answered. ApiVersions is only sent, to a node that is to become a voter.
+"""
 
 
 def answer_request(quorum: QuorumState, event: RpcRequest) -> bool | None:

@@ -12,6 +12,13 @@ Item = TypeVar("Item")
 FEW_GONE: Final = 100
 
 
+def earlier(one: int | None, other: int | None) -> int | None:
+    """Return the earlier of two deadlines; None is no deadline."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
 class Waiting(Generic[Item]):
     """Items by token, in the order in which they came. Each is due at a number: a time or an offset.
 

@@ -18,6 +18,8 @@ from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -54,7 +56,7 @@ from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import FLUSH_MS, Caller, QuorumPorts, Snapshot
 
 ONE_WAY_MS = 1
-VERSIONS = {1: 18, 52: 2, 53: 1, 54: 1, 59: 1}
+VERSIONS = {1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 59: 1, 80: 1, 81: 0, 82: 0}
 PORT = 9093
 
 
@@ -91,6 +93,7 @@ class QuorumNode:
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
         self.remembered_commit = 0
+        self.versions = ApiVersionsResponse(supported_features=[SupportedFeatureKey("kraft.version", 0, 1)])
         self._ports = QuorumPorts(self)
 
     @property
@@ -180,6 +183,11 @@ class QuorumNode:
         epoch = 0 if self.election is None else self.election.leader_epoch
         self.no_vote_up_to_epoch = max(self.no_vote_up_to_epoch, epoch + spare_epochs)
         self.election = None
+
+    def free_disk(self) -> None:
+        """Let a disk that was stuck flush what was appended meanwhile."""
+        self.disk_is_stuck = False
+        self._ports.log.begin_flush()
 
     def alive(self, act: Callable[[], object]) -> Callable[[], None]:
         """The act, unless this life of the node is over by then."""
@@ -331,6 +339,9 @@ class CoreQuorum:
                 return
             if self.refuse_pre_votes and _is_pre_vote(request):
                 source.step(RequestFailed(request_id, Failure.UNSUPPORTED))
+                return
+            if isinstance(request, ApiVersionsRequest):
+                self.answer(target, call, target.versions)
                 return
             raw = request.encode(VERSIONS[request.API_KEY])
             decoded = type(request).decode(raw, VERSIONS[request.API_KEY])

@@ -83,7 +83,7 @@ class QuorumLog:
 
     def append(self, appends: Sequence[AppendBatch]) -> None:
         self._node.batches += [split_batches(append.data)[0][0] for append in appends]
-        self._begin_flush()
+        self.begin_flush()
 
     def read(self, offset: int, end_offset: int, max_bytes: int) -> bytes:
         wanted = [
@@ -121,7 +121,7 @@ class QuorumLog:
     def forget_loss(self) -> None:
         self._node.lost_below_offset = None
 
-    def _begin_flush(self) -> None:
+    def begin_flush(self) -> None:
         node = self._node
         if node.is_flushing or node.disk_is_stuck:
             return
@@ -139,7 +139,7 @@ class QuorumLog:
                 node.flushed_offset = end_offset
             node.step(Flushed(end_offset, generation))
             if node.flushed_offset < node.end_offset:
-                self._begin_flush()
+                self.begin_flush()
 
         node.quorum.later(FLUSH_MS, node.alive(done))
 

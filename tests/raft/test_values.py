@@ -160,7 +160,9 @@ def test_truncation_brings_the_older_value_back(end: int, last: int | None) -> N
     assert (values.last[0] if values.last else None) == last
 
 
-@pytest.mark.parametrize(("start", "kept"), [(-1, 3), (4, 3), (5, 2), (8, 2), (9, 1), (50, 1)])
+@pytest.mark.parametrize(
+    ("start", "kept"), [(-1, 3), (4, 3), (5, 3), (6, 2), (8, 2), (9, 2), (10, 1), (50, 1)]
+)
 def test_values_that_are_no_longer_in_effect_are_forgotten(start: int, kept: int) -> None:
     values = history(-1, 5, 9)
     before = values.at_or_before(start)

@@ -113,7 +113,9 @@ def become_candidate(quorum: QuorumState) -> None:
 
 
 def _own_vote(quorum: QuorumState) -> Tally:
-    return Tally(frozenset(quorum.history.voters.ids)).with_answer(quorum.config.node_id, granted=True)
+    """Return the votes at the start: our own, unless our removal is only not committed yet."""
+    tally = Tally(frozenset(quorum.history.voters.ids))
+    return tally.with_answer(quorum.config.node_id, granted=True) if quorum.is_voter else tally
 
 
 def become_leader(quorum: QuorumState, tally: Tally) -> None:
@@ -157,7 +159,8 @@ def _end_pre_vote(quorum: QuorumState, deadline_ms: int) -> None:
         quorum.become(Unattached(old.epoch, deadline_ms, old.leader_id, old.voted))
         return
     # A new Following: this leader's earlier answers must not keep us from granting pre-votes.
-    following = Following(leader_is_gone=old.following is not None and old.following.leader_is_gone)
+    is_gone = old.following is not None and old.following.leader_is_gone
+    following = _new_following(quorum, leader_is_gone=is_gone)
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
 
 
@@ -214,9 +217,13 @@ def become_follower(quorum: QuorumState, epoch: int, leader_id: int, endpoints: 
             endpoints,
             quorum.fetch_deadline_ms(),
             old.voted if old.epoch == epoch else None,
-            old.following if isinstance(old, Follower) and old.epoch == epoch else Following(),
+            old.following if isinstance(old, Follower) and old.epoch == epoch else _new_following(quorum),
         )
     )
+
+
+def _new_following(quorum: QuorumState, *, leader_is_gone: bool = False) -> Following:
+    return Following(leader_is_gone=leader_is_gone, next_membership_ms=quorum.fetch_deadline_ms())
 
 
 def resign(quorum: QuorumState) -> None:
@@ -244,7 +251,9 @@ def role_deadline_ms(quorum: QuorumState) -> int | None:
     if isinstance(state, Leader):
         contact_ms = state.leadership.majority_contact_ms()
         return None if contact_ms is None else contact_ms + _check_quorum_timeout_ms(quorum)
-    return state.deadline_ms if quorum.may_start_election else None
+    if quorum.may_start_election:
+        return state.deadline_ms
+    return state.deadline_ms if isinstance(state, Follower) and not state.following.leader_is_gone else None
 
 
 def _check_quorum_timeout_ms(quorum: QuorumState) -> int:
@@ -264,5 +273,7 @@ def on_deadline(quorum: QuorumState) -> None:
         case Candidate():
             quorum.lost_elections += 1
             start_election(quorum)
+        case Follower(following=following) if not quorum.may_start_election:
+            following.leader_is_gone = True  # others may stand, perhaps with this node's vote
         case _:
             start_election(quorum)

@@ -6,9 +6,11 @@ from typing import TypeGuard
 
 import msgspec
 
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.election import elections
 from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed, turn_deadline_ms, yield_ms
 from kraft_wire.raft.membership.voters import Endpoints
+from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower, Leader, Prospective, RoleState, Unattached
 
@@ -59,6 +61,19 @@ def note_leader_gone(quorum: QuorumState, state: Follower) -> None:
     has_yielded = state.following.leader_is_gone and quorum.yielded_in_epoch == state.epoch
     if not has_yielded:
         start_election_at(quorum, state, min(state.deadline_ms, turn_deadline_ms(quorum)))
+
+
+def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
+    """Note that our leader answers that it no longer leads: it has resigned or restarted in this epoch."""
+    state = quorum.state
+    if (
+        isinstance(state, Follower)
+        and not call.is_search
+        and call.epoch == state.epoch
+        and call.peer.id == state.leader_id
+        and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
+    ):
+        note_leader_resigned(quorum, state)
 
 
 def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:

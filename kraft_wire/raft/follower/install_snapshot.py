@@ -145,6 +145,7 @@ def handle_snapshot_response(quorum: QuorumState, call: Call, response: FetchSna
         quorum, answer.error_code, leader.leader_epoch, leader.leader_id, response.node_endpoints
     )
     if not learn(quorum, call, claim):
+        known_leader.note_not_leader(quorum, call, claim.error)
         return
     state = quorum.state
     if isinstance(state, Follower) and state.following.snapshot is not None:

@@ -29,7 +29,7 @@ from kraft_wire.raft.follower.rejected_answers import reject_answer, reject_trun
 from kraft_wire.raft.leader_claims import learn, read_claim
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import discovery_peers, peer_at
+from kraft_wire.raft.peers import bootstrap_peers, discovery_peers, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower
 
@@ -76,6 +76,19 @@ def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
     candidates = [peer for peer in ready if voted is not None and peer.id == voted.id]
     if ready:
         quorum.send(quorum.pick(candidates or ready), _fetch_request(quorum))
+
+
+def ask_bootstrap_servers(quorum: QuorumState) -> None:
+    """Search the leader at the bootstrap servers while we stand for election.
+
+    All voters that our log names may have been replaced while this node was away.
+    """
+    if not _may_fetch(quorum):
+        return
+    now_ms = quorum.now.monotonic_ms
+    ready = [peer for peer in bootstrap_peers(quorum) if quorum.outgoing.is_ready(peer, FetchRequest, now_ms)]
+    if ready:
+        quorum.send(quorum.pick(ready), _fetch_request(quorum))
 
 
 def _may_fetch(quorum: QuorumState) -> bool:
@@ -126,20 +139,7 @@ def handle_fetch_response(quorum: QuorumState, call: Call, response: FetchRespon
     if learn(quorum, call, claim):
         _apply_contents(quorum, call, answer)
     else:
-        note_not_leader(quorum, call, claim.error)
-
-
-def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
-    """Note that our leader answers that it no longer leads: it has resigned or restarted in this epoch."""
-    state = quorum.state
-    if (
-        isinstance(state, Follower)
-        and not call.is_search
-        and call.epoch == state.epoch
-        and call.peer.id == state.leader_id
-        and error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.BROKER_NOT_AVAILABLE)
-    ):
-        known_leader.note_leader_resigned(quorum, state)
+        known_leader.note_not_leader(quorum, call, claim.error)
 
 
 def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

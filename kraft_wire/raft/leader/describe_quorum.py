@@ -4,7 +4,7 @@ observer."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Final, cast
 
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
@@ -25,6 +25,7 @@ from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_WITH_DIRECTORIES = 2
 UNKNOWN_OFFSET = -1
+OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
 
 
 def handle_describe_quorum(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -38,14 +39,14 @@ def handle_describe_quorum(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif leadership is None:
         response = _refuse(request, ErrorCode.NOT_LEADER_OR_FOLLOWER, "this node does not lead the quorum")
     else:
-        drop_silent_observers(quorum, leadership)
         response = _describe(quorum, leadership, rpc.version)
     quorum.emit(Reply(rpc.token, response))
 
 
 def drop_silent_observers(quorum: QuorumState, leadership: Leadership) -> None:
-    """Forget the observers that have not fetched for five minutes."""
-    leadership.drop_silent_observers(quorum.now.monotonic_ms - quorum.config.observer_session_timeout_ms)
+    """Forget the observers that have not fetched for an hour: until then they may become voters. Java forgets
+    them after five minutes, when somebody asks for the quorum."""
+    leadership.drop_silent_observers(quorum.now.monotonic_ms - OBSERVER_KEPT_MS)
 
 
 def _refuse(request: DescribeQuorumRequest, error: ErrorCode, text: str) -> DescribeQuorumResponse:
@@ -74,7 +75,7 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
         leader_epoch=quorum.epoch,
         high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         current_voters=_replicas(quorum, leadership.voters.values(), version),
-        observers=_replicas(quorum, _observers(leadership), version),
+        observers=_replicas(quorum, _observers(quorum, leadership), version),
     )
     response = DescribeQuorumResponse(topics=[TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])])
     if version >= FIRST_WITH_DIRECTORIES:
@@ -91,10 +92,13 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
     return response
 
 
-def _observers(leadership: Leadership) -> list[ReplicaProgress]:
-    """Return the observers; the leader is one of them while it leads from outside the voter set."""
+def _observers(quorum: QuorumState, leadership: Leadership) -> list[ReplicaProgress]:
+    """Return the observers that have fetched in the last five minutes. The leader is one of them while it
+    leads from outside the voter set."""
     outside = [leadership.own] if leadership.leads_from_outside else []
-    return [*outside, *leadership.observers.values()]
+    since_ms = quorum.now.monotonic_ms - quorum.config.observer_session_timeout_ms
+    seen = [each for each in leadership.observers.values() if each.last_contact_ms > since_ms]
+    return [*outside, *seen]
 
 
 def _replicas(quorum: QuorumState, replicas: Iterable[ReplicaProgress], version: int) -> list[ReplicaState]:

@@ -87,8 +87,9 @@ def handle_begin_failed(quorum: QuorumState, call: Call, failure: Failure) -> No
 
 def _send_begin_again(quorum: QuorumState, call: Call) -> None:
     """Announce again as soon as the voter may be asked again."""
-    if quorum.leadership is not None:
-        quorum.leadership.begin_epoch_due_ms[call.peer.id] = quorum.now.monotonic_ms
+    leadership = quorum.leadership
+    if leadership is not None and call.peer.id in leadership.begin_epoch_due_ms:  # it may be removed by now
+        leadership.begin_epoch_due_ms[call.peer.id] = quorum.now.monotonic_ms
 
 
 # EndQuorumEpoch.

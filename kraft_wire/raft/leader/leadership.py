@@ -59,6 +59,7 @@ class Leadership:
         "known_ends",
         "observers",
         "own",
+        "static_voters",
         "voters",
     )
 
@@ -71,6 +72,9 @@ class Leadership:
         self.observers: dict[ReplicaKey, ReplicaProgress] = {}
         self.known_ends: dict[int, int] = {}
         """Up to where a replica, by its id, has the log and knows that it is committed."""
+        self.static_voters = voters
+        """The voters as they described themselves to this leader. It is for kraft.version 0, whose log has no
+        voters."""
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
         self.adopt(voters, now_ms)
@@ -192,6 +196,14 @@ class Leadership:
         if voter is not None and voter.key.matches(key):
             return voter
         return self.observers.get(key)
+
+    def has_caught_up(self, key: ReplicaKey, since_wall_ms: int) -> bool:
+        """Whether an observer has once had the whole log, and has fetched since then
+        (LeaderState.isReplicaCaughtUp)."""
+        observer = self.observers.get(key)
+        if observer is None or observer.last_caught_up_wall_ms < 0:
+            return False
+        return observer.last_fetch_wall_ms > since_wall_ms
 
     def drop_silent_observers(self, fetched_since_ms: int) -> None:
         """Forget the observers whose last contact was at or before (monotonic) ``fetched_since_ms``."""

@@ -43,6 +43,11 @@ class OffsetHistory(Generic[T]):
         self._offsets.append(offset)
         self._values.append(value)
 
+    @property
+    def before_last(self) -> T | None:
+        """The value before the newest one."""
+        return self._values[-2] if len(self._values) > 1 else None
+
     def at_or_before(self, offset: int) -> T | None:
         """Return the value in effect at an offset, None if there is none."""
         index = bisect_right(self._offsets, offset) - 1
@@ -54,8 +59,11 @@ class OffsetHistory(Generic[T]):
         del self._offsets[keep:], self._values[keep:]
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget the values that are no longer in effect at ``start_offset``."""
-        drop = bisect_right(self._offsets, start_offset) - 1
+        """Forget the values that are no longer in effect just before ``start_offset``.
+
+        A record at that offset may still be truncated.
+        """
+        drop = bisect_left(self._offsets, start_offset) - 1
         if drop > 0:
             del self._offsets[:drop], self._values[:drop]
 
@@ -87,6 +95,11 @@ class VoterSetHistory:
         """The newest voter set, which is the one in effect."""
         last = self._voters.last
         return self._static if last is None else last[1]
+
+    @property
+    def earlier_voters(self) -> VoterSet:
+        """The voter set before the last change; the static voters if there is none."""
+        return self._voters.before_last or self._static
 
     @property
     def voters_offset(self) -> int | None:

@@ -65,6 +65,7 @@ class QuorumSettings(QuorumTimings, frozen=True, kw_only=True):
     """The settings controller.quorum.*: one field per key, without the prefix."""
 
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
+    auto_join_enable: bool = False
 
 
 class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ Problem = (
     raft_effects.BadFetch
     | raft_effects.LeaderLacksCommitted
     | raft_effects.EpochsUsedUp
+    | raft_effects.JoinRefused
     | HandlerFailed
     | WorkFailed
 )
@@ -126,6 +127,14 @@ def report_problem(effect: Problem) -> None:
             )
         case raft_effects.EpochsUsedUp(epoch):
             log.error("epochs exhausted", epoch=epoch, advice="only another controller can become leader")
+        case raft_effects.JoinRefused(leader_id, error, text):
+            log.error(
+                "join refused",
+                leader_id=leader_id,
+                error=error.name,
+                reason=text,
+                advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
+            )
         case HandlerFailed(api_key, version, error):
             log.error(
                 "request failed",

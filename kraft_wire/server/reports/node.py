@@ -80,6 +80,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.BadFetch: NodeReports._problem,
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
+    fx.JoinRefused: NodeReports._problem,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,
     fx.LossMadeGood: NodeReports._recovered_loss,

@@ -20,6 +20,7 @@ from kraft_wire.protocol.messages.describe_quorum_response import PartitionData 
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now, ShutDown
+from kraft_wire.raft.leader.describe_quorum import OBSERVER_KEPT_MS
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet, voter_set
 from tests.raft.lone_node import DIRECTORY, LISTENER, OTHER_DIRECTORY, OWN_VOTER, LoneNode, config, fetch
@@ -157,7 +158,7 @@ def test_observers_are_forgotten_without_a_describe_quorum(node: LoneNode) -> No
     leadership = node.core._quorum.leadership
     assert leadership is not None
     node.ask(fetch(4, 1, epoch=1, replica=7), 18)
-    node.pass_ms(FIVE_MINUTES_MS - 1)
+    node.pass_ms(OBSERVER_KEPT_MS - 1)
     assert len(leadership.observers) == 1
     node.pass_ms(60_000)
     assert len(leadership.observers) == 0

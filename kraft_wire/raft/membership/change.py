@@ -1,0 +1,59 @@
+"""Check whether the voters may change now: the rules that all changes have in common (KIP-853; Kafka's
+AddVoterHandler, RemoveVoterHandler, UpdateVoterHandler).
+
+One change at a time is what keeps any two majorities overlapping. So a change needs an earlier one to be
+committed, and a leader that has committed a record of its own epoch: only then is nothing that an earlier
+leader has begun still open.
+"""
+
+from __future__ import annotations
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.membership.voter_history import VoterSetHistory
+from kraft_wire.raft.membership.voters import VersionRange, VoterSet
+
+
+class ChangeRefused(Exception):
+    """The voters can't change as requested. ``error`` and ``text`` are for the one who asked."""
+
+    def __init__(self, error: ErrorCode, text: str) -> None:
+        super().__init__(f"{error.name}: {text}")
+        self.error = error
+        self.text = text
+
+
+def check_fenced(high_watermark: int | None) -> int:
+    """Return the high watermark. Raises ChangeRefused(REQUEST_TIMED_OUT) if it isn't known yet."""
+    if high_watermark is None:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT, "the leader has not committed a record of its epoch yet: try again"
+        )
+    return high_watermark
+
+
+def committed_voters(history: VoterSetHistory, high_watermark: int | None) -> VoterSet:
+    """Return the voters, whose last change is committed.
+
+    Raises ChangeRefused: UNSUPPORTED_VERSION if kraft.version is 0, REQUEST_TIMED_OUT if the last change
+    isn't committed.
+    """
+    committed = check_fenced(high_watermark)
+    if history.kraft_version < 1:
+        raise ChangeRefused(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"kraft.version is {history.kraft_version}, and voters can change only from level 1 on: upgrade"
+            " kraft.version first",
+        )
+    offset = history.voters_offset
+    if offset is None or offset >= committed:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT,
+            f"the last change of the voters, at offset {offset}, is not committed yet (high watermark"
+            f" {committed}): try again",
+        )
+    return history.voters
+
+
+def supports(versions: VersionRange | None, kraft_version: int) -> bool:
+    """Whether a node that supports these levels of kraft.version may vote at this level."""
+    return versions is not None and versions.min_version <= kraft_version <= versions.max_version

@@ -1,0 +1,1 @@
+"""Tests of the voters, and of their changes while the quorum runs."""

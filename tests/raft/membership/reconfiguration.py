@@ -1,0 +1,142 @@
+"""Ask a quorum of raft cores to change its voters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import add_raft_voter_request, update_raft_voter_request
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
+from kraft_wire.protocol.messages.update_raft_voter_request import KRaftVersionFeature, UpdateRaftVoterRequest
+from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
+from kraft_wire.raft.effects import Reply
+from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.membership.voters import VersionRange
+from tests.raft.core_quorum import PORT, VERSIONS, CoreQuorum, QuorumNode
+from tests.raft.lone_node import CLUSTER_ID, LISTENER
+from tests.raft.quorum_ports import Caller
+
+NO_CLIENT = -1
+OWN_VERSIONS = VersionRange(0, 1)
+_NUMBERS = count()
+R = TypeVar("R", AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse)
+
+
+class Asked:
+    """A request to a node, and its answer once there is one."""
+
+    def __init__(self, node: QuorumNode, request: Message, version: int | None = None) -> None:
+        self._node = node
+        self.token = Caller(node.id, NO_CLIENT, next(_NUMBERS))
+        served = VERSIONS[request.API_KEY] if version is None else version
+        node.step(RpcRequest(self.token, request, served, LISTENER))
+
+    @property
+    def answers(self) -> list[Message]:
+        replies = (effect for effect in self._node.effects if isinstance(effect, Reply))
+        return [reply.response for reply in replies if reply.token == self.token]
+
+    @property
+    def is_answered(self) -> bool:
+        return bool(self.answers)
+
+    @property
+    def error(self) -> ErrorCode:
+        (answer,) = self.answers
+        assert isinstance(answer, AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse)
+        return ErrorCode.of(answer.error_code)
+
+    @property
+    def text(self) -> str:
+        (answer,) = self.answers
+        assert isinstance(answer, AddRaftVoterResponse | RemoveRaftVoterResponse)
+        return answer.error_message or ""
+
+
+def add_request(newcomer: QuorumNode, **fields: Any) -> AddRaftVoterRequest:
+    """Return the request that adds a node of the quorum as it is configured."""
+    key = newcomer.config.replica_key
+    request = AddRaftVoterRequest(
+        cluster_id=CLUSTER_ID,
+        timeout_ms=1000,
+        voter_id=key.id,
+        voter_directory_id=key.directory_id,
+        listeners=[add_raft_voter_request.Listener(name=LISTENER, host=f"node-{key.id}", port=PORT)],
+    )
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
+def remove_request(voter: QuorumNode, **fields: Any) -> RemoveRaftVoterRequest:
+    """Return the request that removes a voter."""
+    key = voter.config.replica_key
+    request = RemoveRaftVoterRequest(
+        cluster_id=CLUSTER_ID, voter_id=key.id, voter_directory_id=key.directory_id
+    )
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
+def update_request(
+    voter: QuorumNode,
+    epoch: int,
+    *,
+    port: int = PORT,
+    versions: VersionRange = OWN_VERSIONS,
+    **fields: Any,
+) -> UpdateRaftVoterRequest:
+    """Return the request of a voter that updates its entry."""
+    key = voter.config.replica_key
+    request = UpdateRaftVoterRequest(
+        cluster_id=CLUSTER_ID,
+        current_leader_epoch=epoch,
+        voter_id=key.id,
+        voter_directory_id=key.directory_id,
+        listeners=[update_raft_voter_request.Listener(name=LISTENER, host=f"node-{key.id}", port=port)],
+        kraft_version_feature=KRaftVersionFeature(
+            min_supported_version=versions.min_version, max_supported_version=versions.max_version
+        ),
+    )
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
+def add(quorum: CoreQuorum, newcomer: int, **fields: Any) -> Asked:
+    """Ask the leader to add a node, and run until it is answered."""
+    asked = Asked(quorum.leader, add_request(quorum.nodes[newcomer], **fields))
+    quorum.run_until(lambda: asked.is_answered)
+    return asked
+
+
+def remove(quorum: CoreQuorum, voter: int, **fields: Any) -> Asked:
+    """Ask the leader to remove a voter, and run until it is answered."""
+    asked = Asked(quorum.leader, remove_request(quorum.nodes[voter], **fields))
+    quorum.run_until(lambda: asked.is_answered)
+    return asked
+
+
+def with_observers(voters: int, observers: int, **settings: Any) -> CoreQuorum:
+    """Return a quorum whose observers have caught up with the leader."""
+    quorum = CoreQuorum(voters, observers, **settings).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    return quorum
+
+
+def voters_of(node: QuorumNode) -> Sequence[int]:
+    """Return the ids of the voters as a node knows them."""
+    return node.running.voters.ids
+
+
+def all_know(quorum: CoreQuorum, *ids: int) -> bool:
+    """Whether all running nodes know these voters."""
+    return all(voters_of(node) == ids for node in quorum.nodes.values() if node.is_up)
