@@ -24,7 +24,7 @@ ROWS = [pytest.param(api, id=api.name) for api in CONTROLLER_APIS]
 FOR_CONSUMERS = {"Metadata", "ListOffsets", "Produce"}
 FORWARDABLE = {
     "CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "IncrementalAlterConfigs",
-    "DescribeQuorum", "UnregisterBroker", "AllocateProducerIds",
+    "DescribeQuorum", "UnregisterBroker", "AllocateProducerIds", "AddRaftVoter", "RemoveRaftVoter",
 }  # fmt: skip
 WITH_HANDLER = {AnsweredBy.ACTIVE_CONTROLLER, AnsweredBy.ANY_CONTROLLER}
 ERROR_ANSWERS = json.loads((Path(__file__).parent / "decision" / "error_answers.json").read_text())

@@ -40,9 +40,9 @@ WHOLE_REQUEST = {
     AclOperation.CLUSTER_ACTION: {
         "Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AlterPartition", "Envelope",
         "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "ControllerRegistration",
-        "AssignReplicasToDirs",
+        "AssignReplicasToDirs", "UpdateRaftVoter",
     },
-    AclOperation.ALTER: {"ElectLeaders", "DescribeCluster", "UnregisterBroker"},
+    AclOperation.ALTER: {"ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter"},
     AclOperation.DESCRIBE: {"DescribeQuorum"},
 }  # fmt: skip
 """ControllerApis.authorizeClusterOperation."""
