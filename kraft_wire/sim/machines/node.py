@@ -15,12 +15,15 @@ from typing import Any, Final, NoReturn, Protocol
 from kraft_wire.log.batch import frame_values
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft import executor
 from kraft_wire.raft.config import DurableState, RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Event, Now, Propose, RpcRequest, ShutDown, SnapshotWritten, Start, Tick
+from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.describe import describe
 from kraft_wire.sim.machines.clock import Clock
@@ -251,7 +254,16 @@ class SimNode:
         if type(event) is RpcRequest and isinstance(event.request, VoteRequest):
             token: Any = event.token
             self._votes_asked[token] = event.request
-        self.when_free(self._step, event)
+        if type(event) is RpcRequest and isinstance(event.request, ApiVersionsRequest):
+            self.when_free(self._answer_versions, event)
+        else:
+            self.when_free(self._step, event)
+
+    def _answer_versions(self, event: RpcRequest) -> None:
+        """Answer ApiVersions, which is not the core's to answer."""
+        token: Any = event.token
+        feature = SupportedFeatureKey("kraft.version", *KRAFT_VERSION_RANGE)
+        self.world.network.answer(token, ApiVersionsResponse(supported_features=[feature]))
 
     def propose(self, values: tuple[bytes, ...]) -> bool:
         """Append a client's records. Returns False if this node doesn't take them, or has enough to do. Those

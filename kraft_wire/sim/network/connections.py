@@ -31,7 +31,9 @@ from kraft_wire.sim.scheduler import Scheduler
 
 LISTENER: Final = "CONTROLLER"
 PORT: Final = 9093
-VERSIONS: Final[Mapping[int, int]] = {1: 18, 52: 2, 53: 1, 54: 1, 59: 1, 70: 0}
+VERSIONS: Final[Mapping[int, int]] = {
+    1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 59: 1, 70: 0, 80: 1, 81: 0, 82: 0,
+}  # fmt: skip
 LATEST_DUPLICATE_US: Final = 5_000_000
 
 
