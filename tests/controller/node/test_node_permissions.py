@@ -42,7 +42,9 @@ WHOLE_REQUEST = {
         "BrokerRegistration", "BrokerHeartbeat", "AllocateProducerIds", "ControllerRegistration",
         "AssignReplicasToDirs", "UpdateRaftVoter",
     },
-    AclOperation.ALTER: {"ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter"},
+    AclOperation.ALTER: {
+        "ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter",
+    },
     AclOperation.DESCRIBE: {"DescribeQuorum"},
 }  # fmt: skip
 """ControllerApis.authorizeClusterOperation."""
