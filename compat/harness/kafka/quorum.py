@@ -87,6 +87,15 @@ class ControllerQuorum:
 
     # Starting.
 
+    def new_controller(self, kind: ControllerKind, properties: Mapping[str, str] | None = None) -> Controller:
+        """Create and format a controller that is no voter yet, without starting it."""
+        id = max(self.controllers) + 1
+        self.ports[id], self.places[id] = free_port(), HERE
+        controller = self._make(kind, id, properties or {})
+        controller.format(self.cluster_id, "--no-initial-controllers")
+        self.controllers[id] = controller
+        return controller
+
     def format(self, *options: str) -> None:
         """Format every controller's folder as a voter."""
         for controller in self.controllers.values():

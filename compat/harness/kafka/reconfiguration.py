@@ -1,0 +1,70 @@
+"""Change the voters of a running quorum with MetadataQuorumCommand, and see what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
+from compat.harness.kafka.tools import KafkaTools
+from compat.harness.waiting import wait_until
+from compat.harness.wire import describe_quorum
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
+
+
+def describe(quorum: ControllerQuorum) -> PartitionData:
+    """Return the quorum as its leader describes it."""
+    with connect(quorum.leader()) as client:
+        return describe_quorum(client).topics[0].partitions[0]
+
+
+def voter_ids(quorum: ControllerQuorum) -> set[int]:
+    """Return the node ids of the voters."""
+    return {voter.replica_id for voter in describe(quorum).current_voters}
+
+
+def directory_of(controller: Controller) -> str:
+    """Return the directory id in a controller's meta.properties."""
+    lines = (controller.data_folder / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))["directory.id"]
+
+
+def wait_until_caught_up(quorum: ControllerQuorum, controller: Controller) -> None:
+    """Wait until an observer has once had the whole log."""
+
+    def caught_up() -> bool:
+        found = describe(quorum)
+        return found.error_code == ErrorCode.NONE and any(
+            each.replica_id == controller.node_id and each.last_caught_up_timestamp > 0
+            for each in found.observers
+        )
+
+    wait_until(caught_up, f"{controller.name} to catch up")
+
+
+def wait_for_voters(quorum: ControllerQuorum, *controllers: Controller) -> None:
+    """Wait until these controllers are the voters."""
+    wanted = {controller.node_id for controller in controllers}
+    wait_until(lambda: voter_ids(quorum) == wanted, f"the voters to be {sorted(wanted)}")
+
+
+def add_voter(tools: KafkaTools, controller: Controller, through: Controller) -> str:
+    """Run ``add-controller`` against the controller ``through``."""
+    return _command(tools, through, "--command-config", controller.properties_file, "add-controller")
+
+
+def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller) -> str:
+    """Run ``remove-controller`` against the leader."""
+    return _command(
+        tools,
+        quorum.leader(),
+        "remove-controller",
+        "--controller-id",
+        str(controller.node_id),
+        "--controller-directory-id",
+        directory_of(controller),
+    )
+
+
+def _command(tools: KafkaTools, through: Controller, *options: str | Path) -> str:
+    return tools.quorum(through.address, *map(str, options))
