@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kraft_wire.protocol.messages.metadata_request import MetadataRequest
     from kraft_wire.protocol.messages.produce_request import ProduceRequest
     from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+    from kraft_wire.protocol.messages.update_features_request import UpdateFeaturesRequest
 
 # Handlers are imported when the first request needs them: starting a controller is mostly importing modules.
 
@@ -101,6 +102,12 @@ def _alter_partition() -> Handler[AlterPartitionRequest]:
 
 def _describe_cluster() -> Handler[DescribeClusterRequest]:
     from kraft_wire.controller.cluster.describe_cluster import handle
+
+    return handle
+
+
+def _update_features() -> Handler[UpdateFeaturesRequest]:
+    from kraft_wire.controller.cluster.update_features import handle
 
     return handle
 
@@ -259,6 +266,7 @@ CONTROLLER_APIS: Final = ApiTable(
             _CLUSTER_ACTION,
             entries_factor=_ALTER_PARTITION_ENTRIES_FACTOR,
         ),
+        Api("UpdateFeatures", 0, 2, _ACTIVE, _update_features, _ALTER, is_forwardable=True),
         Api("Envelope", 0, 0, _NODE, requires=_CLUSTER_ACTION),
         Api("FetchSnapshot", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
         Api("DescribeCluster", 0, 2, _ANY, _describe_cluster, _ALTER),

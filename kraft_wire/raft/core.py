@@ -15,7 +15,7 @@ from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.effects import Effect, RoleChanged
 from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
-from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import (
     Event,
     Flushed,
@@ -33,11 +33,13 @@ from kraft_wire.raft.events import (
     SnapshotWritten,
     Start,
     Tick,
+    UpgradeKraftVersion,
 )
 from kraft_wire.raft.follower import install_snapshot, replicate
-from kraft_wire.raft.leader import append, serve_fetch, voter_changes
+from kraft_wire.raft.leader import append, kraft_version, serve_fetch, voter_changes
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership import voter_records
+from kraft_wire.raft.membership.change import ChangeRefused
 from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.peers import discovery_peers, other_voters, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
@@ -49,8 +51,8 @@ class RaftCore:
     """One node of the quorum, without I/O. The first event must be ``Start``.
 
     The constructor raises CannotStart if this node must not take part in the quorum. ``step`` raises
-    NotLeader or BatchTooLarge for a ``Propose`` that is rejected; then nothing has changed. ``step`` raises
-    InvariantViolated for any event after which the node must stop.
+    NotLeader, BatchTooLarge or ChangeRefused for a ``Propose`` or ``UpgradeKraftVersion`` that is rejected;
+    then nothing has changed. ``step`` raises InvariantViolated for any event after which the node must stop.
     """
 
     def __init__(self, config: RaftConfig, durable: DurableState, rng: Randomness) -> None:
@@ -265,6 +267,14 @@ class RaftCore:
     def kraft_version(self) -> int:
         return self._quorum.history.kraft_version
 
+    def kraft_version_problem(self, level: int) -> str | None:
+        """Return why ``UpgradeKraftVersion`` to this level would be rejected; None if it wouldn't."""
+        try:
+            kraft_version.check_upgrade(self._quorum, level)
+        except (ChangeRefused, NotLeader) as refused:
+            return refused.text if isinstance(refused, ChangeRefused) else str(refused)
+        return None
+
     @property
     def latest_snapshot(self) -> SnapshotId | None:
         """The newest complete snapshot, which may be the 0-0 checkpoint of format."""
@@ -313,6 +323,7 @@ _HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] =
     ResponseReceived: rpcs.handle_response,
     RequestFailed: rpcs.handle_failure,
     Propose: append.propose,
+    UpgradeKraftVersion: kraft_version.upgrade_kraft_version,
     Flushed: append.handle_flushed,
     LogTruncated: _log_truncated,
     SnapshotVerified: install_snapshot.handle_snapshot_verified,

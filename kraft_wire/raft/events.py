@@ -85,6 +85,15 @@ class Propose(msgspec.Struct, frozen=True):
     records: FramedRecords
 
 
+class UpgradeKraftVersion(msgspec.Struct, frozen=True, gc=False):
+    """An administrator asks the leader to raise kraft.version.
+
+    ``step`` raises NotLeader, or ChangeRefused if the quorum isn't ready; then nothing has changed.
+    """
+
+    level: int
+
+
 class Flushed(msgspec.Struct, frozen=True, gc=False):
     """Every byte below ``end_offset`` (exclusive) is on stable storage.
 
@@ -153,6 +162,7 @@ Event = (
     | ResponseReceived
     | RequestFailed
     | Propose
+    | UpgradeKraftVersion
     | Flushed
     | LogTruncated
     | SnapshotVerified

@@ -49,6 +49,11 @@ class KafkaTools:
     def features(self, bootstrap: str, *options: str) -> str:
         return self.admin("FeatureCommand", bootstrap, *options)
 
+    def try_features(self, bootstrap: str, *options: str) -> bool:
+        """Run FeatureCommand. Returns whether it did as it was told."""
+        arguments = ["--bootstrap-server", bootstrap, *options]
+        return self.run("org.apache.kafka.tools.FeatureCommand", arguments).exit_code == 0
+
     def leader_election(self, bootstrap: str, *options: str) -> str:
         return self.admin("LeaderElectionCommand", bootstrap, *options)
 

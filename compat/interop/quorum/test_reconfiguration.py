@@ -145,3 +145,39 @@ def test_refusals_reach_the_administrator(quorum: ControllerQuorum, tools: Kafka
     with pytest.raises(ProcessFailed, match="TimeoutException"):
         add_voter(tools, stranger, through=leader)
     assert voter_ids(quorum) == set(quorum.controllers) - {stranger.node_id}
+
+
+@pytest.mark.parametrize("kinds", [_param(kinds) for kinds in KINDS])
+def test_kraft_version_is_upgraded_and_then_a_voter_is_added(
+    kinds: tuple[ControllerKind, ...],
+    tool_server: ToolServer,
+    tools: KafkaTools,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    for workspace in make_workspace(tmp_path_factory.mktemp("kraft-version")):
+        quorum = ControllerQuorum(workspace, tool_server, kinds, "static")
+        quorum.format()
+        quorum.start()
+        quorum.leader()
+        quorum.start_brokers(1)
+        first = list(quorum.controllers.values())
+
+        def is_upgraded(quorum: ControllerQuorum = quorum) -> bool:
+            """Voters describe themselves some seconds after an election: until then the leader refuses."""
+            options = ("upgrade", "--feature", "kraft.version=1")
+            return tools.try_features(quorum.bootstrap, *options)
+
+        wait_until(is_upgraded, "kraft.version to be 1")
+        described = tools.features(quorum.bootstrap, "describe").splitlines()
+        (line,) = [line.split() for line in described if "kraft.version" in line]
+        assert line[line.index("FinalizedVersionLevel:") + 1] == "1"
+        quorum.voters = "dynamic"
+        newcomer = _start_newcomer(quorum, "ours")
+        wait_until_caught_up(quorum, newcomer)
+        add_voter(tools, newcomer, through=quorum.leader())
+        wait_for_voters(quorum, *first, newcomer)
+        for controller in first:
+            controller.stop()
+            controller.start()
+            quorum.leader()
+        quorum.wait_until_equal()

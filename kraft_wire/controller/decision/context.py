@@ -8,7 +8,7 @@ repeat a run exactly.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -91,6 +91,10 @@ def refused(operation: AclOperation, resource: Resource) -> ApiError:
     return ApiError(resource.refusal, f"{operation.name} on {resource} is not permitted")
 
 
+def _no_problem(level: int) -> str | None:
+    return None
+
+
 class ControllerState(msgspec.Struct):
     """The state that handlers read.
 
@@ -98,7 +102,8 @@ class ControllerState(msgspec.Struct):
     registration. ``cluster_id`` is the id of the cluster; ``leader_id``, ``epoch`` and ``kraft_version`` are
     copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
     which this node, as the leader, hears nothing. ``in_work`` are the works in progress that write, and
-    ``slice_limits`` say how much of a work is done in one step.
+    ``slice_limits`` say how much of a work is done in one step. ``kraft_version_problem`` is raft's answer to
+    whether kraft.version can get a level: None, or why not.
     """
 
     metadata: MetadataState
@@ -114,6 +119,7 @@ class ControllerState(msgspec.Struct):
     silent_voter_ids: tuple[int, ...] = ()
     in_work: Collection[WorkKey] = ()
     slice_limits: SliceLimits = SliceLimits()
+    kraft_version_problem: Callable[[int], str | None] = _no_problem
 
     @property
     def leaving_broker_ids(self) -> set[int]:
@@ -149,6 +155,8 @@ class Result(msgspec.Struct):
     in order after the records are appended. ``works`` are what is left to decide in later steps. If the
     response is None, the last piece of the only work has it.
 
+    Raft raises kraft.version to ``kraft_version`` before the records are appended.
+
     The response waits for the commit of all records before ``shown_end``; None means all that there are. A
     response that shows little of the state need not wait for what others write.
     """
@@ -160,6 +168,7 @@ class Result(msgspec.Struct):
     works: Sequence[Work] = ()
     shown_end: int | None = None
     validate_only: bool = False
+    kraft_version: int | None = None
 
     @classmethod
     def of_work(cls, work: Work, state: ControllerState, context: Context) -> Result:

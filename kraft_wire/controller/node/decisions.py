@@ -34,7 +34,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.errors import InvariantViolated
-from kraft_wire.raft.events import Propose
+from kraft_wire.raft.events import Propose, UpgradeKraftVersion
 
 THIS_NODE = Caller(listener="")
 MOST_ITEMS_TO_REFUSE = 1_000
@@ -195,6 +195,8 @@ class Decisions:
             self._outbox.emit(HandlerFailed(request.api_key, request.version, error))
             self._fail(request)
             return
+        if result.kraft_version is not None:
+            self._raft.drive(UpgradeKraftVersion(result.kraft_version))
         self._append(batches, request.request, result.response)
         if api.is_clients_write:
             self._of_clients.add(start_offset, self._core.log_end_offset)

@@ -79,6 +79,7 @@ class Node:
         self._authorizer = authorizer
         self._outbox = Outbox(apis)
         self._registrar = Registrar(registration)
+        state.kraft_version_problem = core.kraft_version_problem
         self._snapshots = SnapshotPolicy(
             state.settings.metadata_log_max_record_bytes_between_snapshots,
             state.settings.metadata_log_max_snapshot_interval_ms,

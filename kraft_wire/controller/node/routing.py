@@ -65,7 +65,7 @@ class RequestRouter:
             case AnsweredBy.ACTIVE_CONTROLLER:
                 self._serve_write(request, context)
             case AnsweredBy.ANY_CONTROLLER:
-                self._copy_raft_state()  # voters come and go, and fall silent, without a change of the role
+                self._copy_raft_state()
                 self._decisions.decide(request, context)
             case AnsweredBy.RAFT:
                 caller = request.caller
@@ -80,6 +80,7 @@ class RequestRouter:
     def _serve_write(self, request: ApiRequest, context: Context) -> None:
         self._raft.run_overdue_timers()
         if self._decisions.is_active and self._core.accepts_proposals:
+            self._copy_raft_state()
             self._decisions.decide(request, context)
         else:
             self._outbox.refuse(request, ErrorCode.NOT_CONTROLLER, "this node is not the active controller")

@@ -125,6 +125,8 @@ def become_leader(quorum: QuorumState, tally: Tally) -> None:
     leadership = Leadership(
         config.replica_key, quorum.log.end_offset, quorum.history.voters, quorum.now.monotonic_ms
     )
+    if quorum.history.kraft_version < 1 and quorum.is_voter:
+        leadership.static_voters = leadership.static_voters.with_learned_key(config.voter)
     quorum.become(Leader(quorum.epoch, config.node_id, config.endpoints, leadership))
     quorum.emit(BecameLeader(quorum.epoch, leadership.epoch_start_offset))
     append.append_control(quorum, voter_records.start_of_epoch_records(quorum, tally.granted))

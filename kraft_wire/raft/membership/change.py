@@ -9,11 +9,12 @@ leader has begun still open.
 from __future__ import annotations
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.errors import RaftError
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import VersionRange, VoterSet
 
 
-class ChangeRefused(Exception):
+class ChangeRefused(RaftError):
     """The voters can't change as requested. ``error`` and ``text`` are for the one who asked."""
 
     def __init__(self, error: ErrorCode, text: str) -> None:

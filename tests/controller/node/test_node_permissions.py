@@ -44,6 +44,7 @@ WHOLE_REQUEST = {
     },
     AclOperation.ALTER: {
         "ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter",
+        "UpdateFeatures",
     },
     AclOperation.DESCRIBE: {"DescribeQuorum"},
 }  # fmt: skip
