@@ -16,20 +16,17 @@ from pathlib import Path
 import msgspec
 from confluent_kafka.cimpl import NewTopic
 
-from compat.campaigns.traffic import Traffic
 from compat.harness import clients
 from compat.harness.kafka.nodes import JvmBroker
+from compat.harness.kafka.offline import offline_partitions
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import segments
 from compat.harness.processes import ProcessFailed, Workspace
+from compat.harness.traffic import Traffic
 from compat.harness.waiting import WaitTimeout, wait_until
-from kraft_wire.log.batch import iter_records, split_batches
-from kraft_wire.metadata.partitions.partition import NO_LEADER
+from kraft_wire.log.batch import split_batches
 from kraft_wire.metadata.state import MetadataState
-from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
-from kraft_wire.protocol.messages.partition_record import PartitionRecord
-from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 BROKERS = 4
 REPLICAS = 2
@@ -91,7 +88,7 @@ def restart_all(workspace: Workspace, tools: ToolServer, partitions: int) -> Out
         restarts_s = tuple(_restart(quorum, broker) for broker in quorum.brokers.values())
     for broker in quorum.brokers.values():
         broker.kill()
-    offline = tuple(_offline(quorum.leader()))
+    offline = tuple(offline_partitions(quorum.leader()))
     return Outcome(
         partitions,
         created_s,
@@ -160,21 +157,6 @@ class _Seen:
 
 def _log(controller: Controller) -> list[bytes]:
     return [segment.read_bytes() for segment in segments(controller.data_folder)]
-
-
-def _offline(controller: Controller) -> list[str]:
-    """Return the partitions that had no leader after any record of the log."""
-    state, offline = MetadataState(), []
-    for data in _log(controller):
-        for batch in split_batches(data)[0]:
-            for each in () if batch.header.is_control else iter_records(batch):
-                record = decode_metadata_record(each.value)[0]
-                state.replay(record, each.offset)
-                if isinstance(record, PartitionRecord | PartitionChangeRecord):
-                    partition = state.partitions.get(record.topic_id, record.partition_id)
-                    if partition is None or partition.leader == NO_LEADER:
-                        offline.append(f"{record.topic_id}-{record.partition_id} at offset {each.offset}")
-    return offline
 
 
 def describe(outcome: Outcome) -> str:

@@ -96,6 +96,12 @@ class ControllerQuorum:
         self.controllers[id] = controller
         return controller
 
+    def replace(self, id: int, kind: ControllerKind, properties: Mapping[str, str] | None = None) -> None:
+        """Stop a controller, and start one of another kind on its folder and port."""
+        self.controllers[id].stop()
+        self.controllers[id] = self._make(kind, id, properties or {})
+        self.controllers[id].start()
+
     def format(self, *options: str) -> None:
         """Format every controller's folder as a voter."""
         for controller in self.controllers.values():
