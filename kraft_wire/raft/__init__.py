@@ -25,9 +25,9 @@ Rules that hold everywhere in this package:
   snapshots and the state are replaced in one step, and ``StateLoaded`` brings the new state. While a large
   snapshot is verified, the follower asks for its last byte again from time to time: this acknowledges
   nothing, and keeps leader and follower aware of each other.
-- A voter set counts from the moment its record is appended, on every node, and no longer when it is truncated.
-  One change at a time, begun by a leader that has committed in its own epoch, keeps any two majorities
-  overlapping (``membership/change.py``).
+- A voter set counts on every node from the moment its record is appended until it is truncated. One change at
+  a time, begun by a leader that has committed in its own epoch, keeps any two majorities overlapping
+  (``membership/change.py``).
 - Impossible answers are rejected (``follower/rejected_answers.py``, ``epoch_limits.py``): they change
   nothing, are logged, and don't count as hearing from the leader. A follower never truncates what it knows
   to be committed.
