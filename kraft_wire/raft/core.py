@@ -13,7 +13,7 @@ from typing import Any, Final
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
-from kraft_wire.raft.effects import Effect, RoleChanged
+from kraft_wire.raft.effects import Effect, RoleChanged, VotersChanged
 from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import (
@@ -71,7 +71,7 @@ class RaftCore:
                 f"Start must be the first event and come once, got {type(event).__name__}"
             )
         quorum.now = now
-        seen, leading = self._progress(), self._leading()
+        seen, leading, voters = self._progress(), self._leading(), quorum.history.voters
         is_alone = _HANDLERS[type(event)](quorum, event)
         if is_alone and not self._is_deadline_over():
             self._next_deadline_ms = earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
@@ -87,6 +87,8 @@ class RaftCore:
         answer_votes.settle_doubts(quorum)
         self._answer_waiting(seen)
         duties.send_due_requests(quorum)
+        if quorum.history.voters is not voters and quorum.history.voters != voters:
+            quorum.emit(VotersChanged(quorum.history.voters, quorum.history.voters_offset))
         if self._leading() != leading:
             quorum.emit(RoleChanged(quorum.state.ROLE, quorum.epoch, self.live_leader_id))
         self._next_deadline_ms = self._find_next_deadline_ms()

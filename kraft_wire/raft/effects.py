@@ -17,7 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.raft.membership.voters import Peer, VoterSet
 from kraft_wire.raft.roles import Role
 
 
@@ -187,6 +187,14 @@ class EpochsUsedUp(msgspec.Struct, frozen=True, gc=False):
     epoch: int
 
 
+class VotersChanged(msgspec.Struct, frozen=True):
+    """Other voters count from now on, committed or not. ``offset`` is that of their record, None for static
+    voters: the record of the others was truncated."""
+
+    voters: VoterSet
+    offset: int | None
+
+
 class JoinRefused(msgspec.Struct, frozen=True):
     """The leader refused to make this node a voter (controller.quorum.auto.join.enable). An operator has to
     act."""
@@ -242,6 +250,7 @@ Notice = (
     | LeaderLacksCommitted
     | EpochsUsedUp
     | JoinRefused
+    | VotersChanged
     | ReadyToStop
 )
 """Facts about this node. They are reported; nothing has to be done for them to become true."""

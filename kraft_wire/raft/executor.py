@@ -143,5 +143,6 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.LeaderLacksCommitted: _notice,
     fx.EpochsUsedUp: _notice,
     fx.JoinRefused: _notice,
+    fx.VotersChanged: _notice,
     fx.ReadyToStop: _notice,
 }

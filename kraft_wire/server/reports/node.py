@@ -46,6 +46,9 @@ class NodeReports:
         report = log.info if self._is_stopping else log.warning
         report("lost leadership", epoch=effect.epoch, leader_id=effect.leader_id)
 
+    def _voters(self, effect: fx.VotersChanged) -> None:
+        log.info("voters changed", voters=str(effect.voters), offset=effect.offset)
+
     def _activation(self, effect: nx.Activated) -> None:
         log.info("active controller", epoch=effect.epoch, after_ms=effect.after_ms)
 
@@ -81,6 +84,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
     fx.JoinRefused: NodeReports._problem,
+    fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,
     fx.LossMadeGood: NodeReports._recovered_loss,
