@@ -16,7 +16,15 @@ from compat.benches.controller.large_log import make_large_log
 from compat.benches.controller.large_quorum import JAVA_HEAP, LargeSizes, measure_large
 from compat.benches.controller.measure import JAVA_NAME, Sizes, measure
 from compat.benches.controller.quorum import QuorumSizes, measure_quorum, median_ms
-from compat.benches.controller.table import damage_rows, large_rows, quorum_rows, rows, table
+from compat.benches.controller.reconfigured import measure_reconfigured
+from compat.benches.controller.table import (
+    damage_rows,
+    large_rows,
+    quorum_rows,
+    reconfigured_rows,
+    rows,
+    table,
+)
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.tool_server import ToolServer
@@ -75,6 +83,16 @@ def _quorum(folder: Path) -> None:
     print(table(quorum_rows(), {"ours": ours}, java))
 
 
+def _reconfigured(folder: Path) -> None:
+    """failovers of five voters, and of voters that change"""
+    sizes = QuorumSizes()
+    ours, java = _both(
+        "quorums", folder, lambda kind, tools: measure_reconfigured(kind, folder, tools, sizes)
+    )
+    print(f"\nuntil the next write; medians of {sizes.failovers} failovers, measured by a client\n")
+    print(table(reconfigured_rows(), {"ours": ours}, java))
+
+
 def _failovers(folder: Path) -> None:
     """many failovers of three of ours, piece by piece"""
     sizes = QuorumSizes(failovers=20)
@@ -123,6 +141,7 @@ def _damage(folder: Path) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {
     "alone": _alone,
     "quorum": _quorum,
+    "reconfigured": _reconfigured,
     "failovers": _failovers,
     "large": _large,
     "damage": _damage,

@@ -67,16 +67,29 @@ def measure_quorum(
 ) -> QuorumFigures:
     """Start three controllers, create topics, then kill or stop the leader several times."""
     with Workspace(folder / f"{kind}-quorum") as workspace:
-        quorum = ControllerQuorum(workspace, tools, [kind] * 3, "dynamic")
-        for controller in quorum.controllers.values():
-            if isinstance(controller, JvmController):
-                controller.jvm_options = JAVA_OPTIONS
-        quorum.format()
-        quorum.start()
+        quorum = start_quorum(workspace, tools, kind, 3)
         one_in_flight = _create_topics(quorum, sizes)
-        killed = _fail_over_often(quorum, kill, sizes.failovers)
-        stopped = _fail_over_often(quorum, stop, sizes.failovers)
+        killed = fail_over_often(quorum, kill, sizes.failovers)
+        stopped = fail_over_often(quorum, stop, sizes.failovers)
     return QuorumFigures(killed, stopped, one_in_flight)
+
+
+def start_quorum(
+    workspace: Workspace, tools: ToolServer, kind: ControllerKind, voters: int
+) -> ControllerQuorum:
+    """Format and start a quorum of this many voters."""
+    quorum = ControllerQuorum(workspace, tools, [kind] * voters, "dynamic")
+    for controller in quorum.controllers.values():
+        use_bench_options(controller)
+    quorum.format()
+    quorum.start()
+    return quorum
+
+
+def use_bench_options(controller: Controller) -> None:
+    """Give a Java controller the JVM options of the benchmarks."""
+    if isinstance(controller, JvmController):
+        controller.jvm_options = JAVA_OPTIONS
 
 
 def _create_topics(quorum: ControllerQuorum, sizes: QuorumSizes) -> Measured:
@@ -90,19 +103,32 @@ def _create_topics(quorum: ControllerQuorum, sizes: QuorumSizes) -> Measured:
     return measured
 
 
-def _fail_over_often(quorum: ControllerQuorum, end: Callable[[Controller], None], times: int) -> Failovers:
+def fail_over_often(
+    quorum: ControllerQuorum,
+    end: Callable[[Controller], None],
+    times: int,
+    before: Callable[[Controller], None] | None = None,
+) -> Failovers:
+    """End the leader several times; ``before`` is called with it just before each end."""
     failovers = Failovers()
     for _ in range(times):
-        _fail_over(quorum, end, failovers)
+        _fail_over(quorum, end, failovers, before)
     return failovers
 
 
-def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None], failovers: Failovers) -> None:
+def _fail_over(
+    quorum: ControllerQuorum,
+    end: Callable[[Controller], None],
+    failovers: Failovers,
+    before: Callable[[Controller], None] | None,
+) -> None:
     """End the leader, and note the time until another controller accepts a write; then restart the leader
-    and wait until all three have settled."""
+    and wait until all have settled."""
     leader = quorum.leader()
     others = [controller for controller in quorum.running if controller is not leader]
     writers = [Writer(controller) for controller in others]
+    if before is not None:
+        before(leader)
     began_s = time.time()
     end(leader)
     successor = first_to_write(writers).controller
@@ -117,7 +143,7 @@ def _fail_over(quorum: ControllerQuorum, end: Callable[[Controller], None], fail
         third = next(controller for controller in others if controller is not successor)
         _note_pieces(failovers, began_s, answered_s, (leader, successor, third))
     leader.start()
-    wait_until(lambda: all_caught_up(quorum), "all three to catch up")
+    wait_until(lambda: all_caught_up(quorum), "all to catch up")
     wait_until_idle(quorum)
 
 
@@ -189,6 +215,10 @@ class Writer:
 
     def close(self) -> None:
         self._client.close()
+
+
+def slowest_ms(seconds: list[float]) -> float:
+    return max(seconds) * 1000
 
 
 def median_ms(seconds: list[float]) -> float:

@@ -11,7 +11,8 @@ import msgspec
 from compat.benches.controller.damage import PLACES, DamageFigures
 from compat.benches.controller.large_quorum import LargeFigures, client_ms, role_ms
 from compat.benches.controller.measure import JAVA_NAME, Figures, Sizes
-from compat.benches.controller.quorum import QuorumFigures, median_ms
+from compat.benches.controller.quorum import Failovers, QuorumFigures, median_ms, slowest_ms
+from compat.benches.controller.reconfigured import ReconfiguredFigures
 
 F = TypeVar("F")
 
@@ -47,12 +48,34 @@ def rows(sizes: Sizes) -> list[Row[Figures]]:
 def quorum_rows() -> list[Row[QuorumFigures]]:
     return [
         Row("leader killed, until the next write", lambda f: median_ms(f.killed.took_s), "ms"),
-        Row("  slowest", lambda f: max(f.killed.took_s) * 1000, "ms"),
+        Row("  slowest", lambda f: slowest_ms(f.killed.took_s), "ms"),
         Row("leader stopped, until the next write", lambda f: median_ms(f.stopped.took_s), "ms"),
-        Row("  slowest", lambda f: max(f.stopped.took_s) * 1000, "ms"),
+        Row("  slowest", lambda f: slowest_ms(f.stopped.took_s), "ms"),
         Row("create a topic, 1 in flight, p50", lambda f: f.one_in_flight.percentile_ms(50), "ms", 1 / 6),
         Row("create a topic, 1 in flight, p99", lambda f: f.one_in_flight.percentile_ms(99), "ms"),
     ]
+
+
+def reconfigured_rows() -> list[Row[ReconfiguredFigures]]:
+    rows: list[Row[ReconfiguredFigures]] = []
+    for name, get in (
+        ("three voters", lambda f: f.three),
+        ("five voters", lambda f: f.five),
+        ("during a change", lambda f: f.during_change),
+    ):
+        for number, end in enumerate(("killed", "stopped")):
+            rows.append(_failover_row(f"{name}, leader {end}", get, number, median_ms))
+            rows.append(_failover_row("  slowest", get, number, slowest_ms))
+    return rows
+
+
+def _failover_row(
+    title: str,
+    get: Callable[[ReconfiguredFigures], tuple[Failovers, Failovers]],
+    number: int,
+    sum_up: Callable[[list[float]], float],
+) -> Row[ReconfiguredFigures]:
+    return Row(title, lambda figures: sum_up(get(figures)[number].took_s), "ms")
 
 
 def large_rows() -> list[Row[LargeFigures]]:
