@@ -13,6 +13,7 @@ from typing import Any, Final
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
+from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.effects import Effect, RoleChanged, VotersChanged
 from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
@@ -71,6 +72,8 @@ class RaftCore:
                 f"Start must be the first event and come once, got {type(event).__name__}"
             )
         quorum.now = now
+        if isinstance(event, Start) or hears_leader(quorum):
+            quorum.last_heard_ms = now.monotonic_ms
         seen, leading, voters = self._progress(), self._leading(), quorum.history.voters
         is_alone = _HANDLERS[type(event)](quorum, event)
         if is_alone and not self._is_deadline_over():
@@ -139,6 +142,7 @@ class RaftCore:
             elections.role_deadline_ms(quorum),
             duties.next_deadline_ms(quorum),
             voter_changes.next_deadline_ms(quorum),
+            quorum.hints.next_deadline_ms(quorum.now.monotonic_ms),
         )
         return min(deadline for deadline in deadlines if deadline is not None)
 

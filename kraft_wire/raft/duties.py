@@ -5,7 +5,7 @@ This is called after every step. It never sends a request twice, because request
 
 from __future__ import annotations
 
-from kraft_wire.raft.election import campaign
+from kraft_wire.raft.election import campaign, follow_hints
 from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
 from kraft_wire.raft.leader import leader_notices
 from kraft_wire.raft.quorum_state import QuorumState
@@ -17,6 +17,7 @@ def send_due_requests(quorum: QuorumState) -> None:
     """Send the requests that are due in the current role."""
     if quorum.is_stopped:
         return
+    follow_hints.follow_up_hints(quorum)
     match quorum.state:
         case Leader(leadership=leadership):
             leader_notices.send_begin_quorum_epoch(quorum, leadership)

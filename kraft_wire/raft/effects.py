@@ -17,7 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from kraft_wire.raft.membership.voters import Peer, VoterSet
+from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.roles import Role
 
 
@@ -195,6 +195,14 @@ class VotersChanged(msgspec.Struct, frozen=True):
     offset: int | None
 
 
+class HigherEpochRefused(msgspec.Struct, frozen=True):
+    """A request in the name of ``caller`` has a higher epoch, and was not believed. Our epoch stays."""
+
+    caller: ReplicaKey
+    epoch: int
+    own_epoch: int
+
+
 class JoinRefused(msgspec.Struct, frozen=True):
     """The leader refused to make this node a voter (controller.quorum.auto.join.enable). An operator has to
     act."""
@@ -249,6 +257,7 @@ Notice = (
     | BadFetch
     | LeaderLacksCommitted
     | EpochsUsedUp
+    | HigherEpochRefused
     | JoinRefused
     | VotersChanged
     | ReadyToStop

@@ -142,6 +142,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.BadFetch: _notice,
     fx.LeaderLacksCommitted: _notice,
     fx.EpochsUsedUp: _notice,
+    fx.HigherEpochRefused: _notice,
     fx.JoinRefused: _notice,
     fx.VotersChanged: _notice,
     fx.ReadyToStop: _notice,

@@ -8,11 +8,12 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
+from kraft_wire.raft.door.epoch_limits import is_acceptable_answer
 from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
-from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, Call
+from kraft_wire.raft.peers import is_stranger
 from kraft_wire.raft.quorum_state import QuorumState
 
 NO_LEADER = -1
@@ -49,13 +50,22 @@ def read_claim(
     return LeaderClaim(ErrorCode.of(error), epoch, leader_id, endpoints)
 
 
+def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
+    """Whether the answer may be believed. A node that nobody but a hint has named can only say that it leads
+    our epoch."""
+    if is_stranger(quorum, call.peer):
+        leads = claim.leader_id == FIRST_CLAIMED_ID - call.peer.id
+        return leads and claim.epoch == quorum.epoch and quorum.state.leader_id is None
+    return is_acceptable_answer(claim.epoch, quorum.epoch)
+
+
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
     They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. A peer
     whose answer was of no use is not asked again for a backoff, unless it has told meanwhile that it leads.
     """
-    if claim.epoch > LAST_EPOCH:
+    if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
     before = quorum.state

@@ -18,6 +18,9 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.raft.membership.voters import Peer
 
+FIRST_CLAIMED_ID: Final = -1_000_000
+"""The ids of nodes that are asked because somebody said that they lead: this one minus the node's id."""
+
 MAX_BACKOFF_DOUBLINGS: Final = 4
 """The backoff grows from 20 ms to 320 ms at most. Asking a dead peer costs little, and one that comes back is
 noticed soon."""
@@ -72,13 +75,15 @@ class Outgoing:
         return until_ms is not None and now_ms < until_ms
 
     def is_fetching(self) -> bool:
-        """Whether a Fetch or FetchSnapshot is in flight to any peer."""
-        return any(lane is Lane.FETCH for _, lane in self._in_flight)
+        """Whether a Fetch or FetchSnapshot is in flight to any peer, except one because of a hint."""
+        return any(lane is Lane.FETCH and id > FIRST_CLAIMED_ID for id, lane in self._in_flight)
 
-    def begin(self, peer: Peer, request: Message, epoch: int, deadline_ms: int) -> int:
+    def begin(
+        self, peer: Peer, request: Message, epoch: int, deadline_ms: int, *, is_search: bool = False
+    ) -> int:
         """Register a request that is sent now and return its id."""
         self._last_id += 1
-        self._calls[self._last_id] = Call(peer, request, epoch, deadline_ms)
+        self._calls[self._last_id] = Call(peer, request, epoch, deadline_ms, is_search)
         self._in_flight[_slot(peer, type(request))] = self._last_id
         return self._last_id
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.membership import voters
 from kraft_wire.raft.membership.voters import Endpoints, Peer
+from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID
 from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_BOOTSTRAP_ID = -2
@@ -13,6 +14,25 @@ FIRST_BOOTSTRAP_ID = -2
 def voter_peer(quorum: QuorumState, voter_id: int) -> Peer | None:
     """Return the address of a voter's controller listener; None if it is unknown."""
     return peer_at(quorum, voter_id, quorum.history.voters.endpoints_of(voter_id))
+
+
+def claimed_peer(peer: Peer) -> Peer:
+    """Return a node as one that is said to lead. Under another id, questions because of a hint don't disturb
+    the requests to that node."""
+    return Peer(FIRST_CLAIMED_ID - peer.id, peer.host, peer.port)
+
+
+def is_claimed(peer: Peer) -> bool:
+    """Whether a node is asked because of a hint."""
+    return peer.id <= FIRST_CLAIMED_ID
+
+
+def is_stranger(quorum: QuorumState, peer: Peer) -> bool:
+    """Whether a node is asked because of a hint, at an address that only the hint named."""
+    if not is_claimed(peer):
+        return False
+    known = voter_peer(quorum, FIRST_CLAIMED_ID - peer.id)
+    return known is None or (known.host, known.port) != (peer.host, peer.port)
 
 
 def ready_voter(quorum: QuorumState, voter_id: int, request_type: type[Message]) -> Peer | None:

@@ -16,6 +16,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
+from kraft_wire.raft.door.raises import Raises
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
     CancelRequest,
@@ -28,6 +29,7 @@ from kraft_wire.raft.effects import (
     SendRequest,
 )
 from kraft_wire.raft.election.doubts import Doubts
+from kraft_wire.raft.election.hints import Hints
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
@@ -80,6 +82,9 @@ class QuorumState:
         self.lost_elections = 0
         self.yielded_in_epoch = -1
         self.doubts = Doubts()
+        self.hints = Hints()
+        self.raises = Raises()
+        self.last_heard_ms = 0
         self.pending_change: PendingChange | None = None
         self._recorded = durable.election
         self._highest_high_watermark: int | None = None
@@ -168,6 +173,17 @@ class QuorumState:
     def next_epoch(self) -> int:
         """The epoch of this node's next election: after all epochs in which it may have voted or led."""
         return max(self.epoch, self.no_vote_up_to_epoch) + 1
+
+    @property
+    def leader_age_ms(self) -> int:
+        """The time for which this node has led; 0 if it doesn't lead."""
+        leadership = self.leadership
+        return 0 if leadership is None else self.now.monotonic_ms - leadership.since_ms
+
+    @property
+    def leaderless_ms(self) -> int:
+        """The time since this node last heard a leader, or started."""
+        return self.now.monotonic_ms - self.last_heard_ms
 
     # Transitions.
 
@@ -271,10 +287,11 @@ class QuorumState:
 
     # Requests to peers.
 
-    def send(self, peer: Peer, request: Message) -> None:
+    def send(self, peer: Peer, request: Message, *, is_search: bool = False) -> None:
         """Send a request to a peer, which has the request timeout to answer."""
         deadline_ms = self.now.monotonic_ms + self.config.request_timeout_ms
-        self.emit(SendRequest(self.outgoing.begin(peer, request, self.epoch, deadline_ms), peer, request))
+        request_id = self.outgoing.begin(peer, request, self.epoch, deadline_ms, is_search=is_search)
+        self.emit(SendRequest(request_id, peer, request))
 
     def back_off(self, call: Call) -> None:
         """Don't ask a peer again at once, because its answer was of no use."""

@@ -110,7 +110,10 @@ class Following(msgspec.Struct):
     ``has_fetched``: the leader has answered a Fetch in this epoch, so it leads and needs no successor.
     ``leader_is_gone``: the leader said that it stops, or the connection to it broke, and it hasn't answered
     since. ``is_first_successor``: the leader resigned and named this node first, so no pre-vote is needed.
-    ``has_updated_leader``: the leader knows this voter's endpoints and directory id (kraft.version 0).
+    ``has_resigned``: the leader itself has said, in answer to a request, that it no longer leads.
+    ``successor_wait_ms``: our wait among the successors that somebody has named in its name with
+    EndQuorumEpoch; it counts once the leader says so itself. ``has_updated_leader``: the leader knows this
+    voter's endpoints and directory id (kraft.version 0).
     ``next_membership_ms``: from this time on, this node may ask the leader to change its entry among the
     voters.
     """
@@ -118,6 +121,8 @@ class Following(msgspec.Struct):
     has_fetched: bool = False
     leader_is_gone: bool = False
     is_first_successor: bool = False
+    has_resigned: bool = False
+    successor_wait_ms: int | None = None
     has_updated_leader: bool = False
     next_membership_ms: int = 0
     snapshot: FetchingSnapshot | None = None
@@ -310,5 +315,5 @@ def _grants_free_vote(
     if is_pre_vote:
         return is_up_to_date
     if state.voted is not None:
-        return state.voted == candidate
+        return state.voted == candidate and is_up_to_date
     return state.leader_id is None and is_up_to_date

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.raft.membership.voters import static_voters
 from tests.raft.core_quorum import CoreQuorum
-from tests.raft.lone_node import LoneNode
+from tests.raft.lone_node import LISTENER, LoneNode, config
 
 
 @pytest.fixture(params=[0, 1], ids=["static", "dynamic"])
@@ -19,4 +20,13 @@ def node() -> LoneNode:
     node = LoneNode()
     node.propose()
     node.flush()
+    return node
+
+
+@pytest.fixture
+def leaderless(node: LoneNode) -> LoneNode:
+    """Return one of the voters 1 to 3, which looks for a leader in epoch 1. It has the log of ``node``."""
+    addresses = {1: ("controller.example", 9093), 2: ("other.example", 9093), 3: ("third.example", 9093)}
+    node.restart(config(static=static_voters(LISTENER, addresses)))
+    assert node.core.epoch == 1
     return node

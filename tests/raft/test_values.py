@@ -369,7 +369,8 @@ def test_votes(role: Role) -> None:
 @pytest.mark.parametrize("role", [Role.UNATTACHED, Role.PROSPECTIVE])
 def test_a_vote_given_is_given_again_to_the_same_only(role: Role) -> None:
     voter = state(role, 5, voted=CANDIDATE)
-    assert voter.grants_vote(CANDIDATE, is_up_to_date=False, is_pre_vote=False)
+    assert voter.grants_vote(CANDIDATE, is_up_to_date=True, is_pre_vote=False)
+    assert not voter.grants_vote(CANDIDATE, is_up_to_date=False, is_pre_vote=False)
     assert not voter.grants_vote(ReplicaKey(3), is_up_to_date=True, is_pre_vote=False)
     assert not voter.grants_vote(ReplicaKey(2, DIRECTORY), is_up_to_date=True, is_pre_vote=False)
     led = state(role, 5, leader=9)

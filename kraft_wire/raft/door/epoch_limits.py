@@ -1,25 +1,40 @@
 """Limit the epochs that a peer can make this node accept.
 
 Epochs are 32 bits wide on the wire and in Java's files, and never decrease. A peer that could name any epoch
-could use up all of them, and no leader could be elected any more.
-
-Kafka accepts every epoch from any peer, voter or not, because sets of voters may lag on either side. So does
-this implementation, but one request can raise the epoch by a small share of all epochs only. A node that was
-away for longer learns higher epochs from the answers to its own requests, which it sends to configured nodes
-only.
+could use up all of them, and no leader could be elected any more. So there are three ceilings: requests reach
+half of all epochs at most, answers three quarters, and only elections go on from there. Above a ceiling an
+epoch may still rise by the few that elections need, one after the other.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-MAX_EPOCHS_PER_REQUEST: Final = 1 << 20
-"""Twelve days of one election per second."""
+MAX_EPOCHS_PER_REQUEST: Final = 1 << 16
+"""Eighteen hours of one election per second."""
 
-LAST_EPOCH: Final = (1 << 31) - 1 - MAX_EPOCHS_PER_REQUEST
+FEW_EPOCHS: Final = 16
+"""The epochs that elections without a winner may use before one is heard of."""
+
+LAST_EPOCH: Final = (1 << 31) - (1 << 10)
 """The last epoch that is accepted or started. The epochs above it are room for code that adds to an epoch."""
+
+LAST_REQUESTED_EPOCH: Final = 1 << 30
+"""The ceiling of requests."""
+
+LAST_ANSWERED_EPOCH: Final = 3 << 29
+"""The ceiling of answers: a node that was away for long learns its epoch from those that it asks."""
 
 
 def is_acceptable_epoch(epoch: int, own_epoch: int) -> bool:
     """Whether a request may name this epoch to a node that is in ``own_epoch``."""
-    return epoch == own_epoch or epoch <= min(LAST_EPOCH, own_epoch + MAX_EPOCHS_PER_REQUEST)
+    if epoch <= own_epoch + FEW_EPOCHS:
+        return epoch == own_epoch or epoch <= LAST_EPOCH
+    return epoch <= min(LAST_REQUESTED_EPOCH, own_epoch + MAX_EPOCHS_PER_REQUEST)
+
+
+def is_acceptable_answer(epoch: int, own_epoch: int) -> bool:
+    """Whether the answer of a node that was asked may name this epoch to a node that is in ``own_epoch``."""
+    if epoch <= own_epoch + FEW_EPOCHS:
+        return epoch == own_epoch or epoch <= LAST_EPOCH
+    return epoch <= LAST_ANSWERED_EPOCH

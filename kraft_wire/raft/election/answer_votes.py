@@ -24,6 +24,8 @@ from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpoc
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.raft.door.callers import hears_leader, is_known_voter
+from kraft_wire.raft.door.claims import take_raise
 from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
@@ -55,17 +57,21 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
-        before = quorum.state
         error = _vote_error(quorum, request, asked)
-        is_doubtful = not error and asked.pre_vote and _trusts_leader(quorum)
+        is_doubtful = not error and _is_doubtful(quorum, asked)
         if not (is_doubtful and quorum.doubts.add(asked.replica_id, rpc, quorum.now.monotonic_ms)):
-            _answer_vote(quorum, rpc, asked, error, before)
+            _decide_vote(quorum, rpc, asked, error)
+
+
+def _is_doubtful(quorum: QuorumState, asked: VotePartition) -> bool:
+    """Whether the vote would be refused only because of a leader whose end may not be known here yet."""
+    is_election = asked.pre_vote or is_known_voter(quorum, _candidate(asked))
+    return is_election and _trusts_leader(quorum)
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:
     """Whether this node follows a leader and sees no sign that it is gone."""
-    state = quorum.state
-    return isinstance(state, Follower) and not state.following.wants_successor
+    return quorum.leadership is None and hears_leader(quorum)
 
 
 def settle_doubts(quorum: QuorumState) -> None:
@@ -76,13 +82,12 @@ def settle_doubts(quorum: QuorumState) -> None:
     for rpc in quorum.doubts.take(lambda doubt: has_news or doubt.deadline_ms <= now_ms):
         request = cast(VoteRequest, rpc.request)
         asked = request.topics[0].partitions[0]
-        before = quorum.state
-        _answer_vote(quorum, rpc, asked, _vote_error(quorum, request, asked), before)
+        _decide_vote(quorum, rpc, asked, _vote_error(quorum, request, asked))
 
 
-def _answer_vote(
-    quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode, before: RoleState
-) -> None:
+def _decide_vote(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode) -> None:
+    before = quorum.state
+    error = error or _raise_to(quorum, asked)
     granted = not error and _grant(quorum, asked)
     quorum.emit(Reply(rpc.token, _vote_response(quorum, rpc, error, granted)))
     if not error:
@@ -99,26 +104,38 @@ def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool, before: 
 
 
 def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
-    """Return the error for a vote that is not considered; NONE if it is.
-
-    A higher epoch is adopted even then, unless the request is invalid.
-    """
+    """Return the error for a vote that is not considered; NONE if it is. Nothing changes yet."""
     last_possible = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
     if asked.last_offset < 0 or not 0 <= asked.last_offset_epoch <= last_possible:
         return ErrorCode.INVALID_REQUEST
     error = voter_only_error(quorum, asked.replica_id, asked.replica_epoch)
     if error:
         return error
-    if asked.replica_epoch > quorum.epoch:
-        elections.become_unattached(quorum, asked.replica_epoch)
     if not _is_for_us(quorum, request.voter_id, ReplicaKey(request.voter_id, asked.voter_directory_id)):
         return ErrorCode.INVALID_VOTER_KEY
     return ErrorCode.NONE
 
 
+def _raise_to(quorum: QuorumState, asked: VotePartition) -> ErrorCode:
+    """Adopt the epoch of a candidate if it is higher, and believed; return the error if it isn't believed."""
+    if asked.replica_epoch <= quorum.epoch:
+        return ErrorCode.NONE
+    is_own_id = asked.replica_id == quorum.config.node_id
+    if is_own_id or not take_raise(
+        quorum, _candidate(asked), asked.replica_epoch, is_pre_vote=asked.pre_vote
+    ):
+        return ErrorCode.UNKNOWN_LEADER_EPOCH  # INVALID_REQUEST would end a Java process
+    elections.become_unattached(quorum, asked.replica_epoch)
+    return ErrorCode.NONE
+
+
+def _candidate(asked: VotePartition) -> ReplicaKey:
+    return ReplicaKey(asked.replica_id, asked.replica_directory_id)
+
+
 def _grant(quorum: QuorumState, asked: VotePartition) -> bool:
     """Whether the vote is granted. A granted vote is on stable storage before the reply."""
-    candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
+    candidate = _candidate(asked)
     if candidate.id == quorum.config.node_id:
         return False
     is_up_to_date = not has_shorter_log(quorum, asked)
@@ -173,12 +190,12 @@ def handle_begin_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         response = BeginQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     else:
-        error = _learn_claimed_leader(
-            quorum, asked.leader_id, asked.leader_epoch, _listeners(request.leader_endpoints)
-        )
         addressee = ReplicaKey(request.voter_id, asked.voter_directory_id)
+        error = _claim_error(quorum, asked.leader_id, asked.leader_epoch)
         if not error and not _is_for_us(quorum, request.voter_id, addressee):
             error = ErrorCode.INVALID_VOTER_KEY
+        if not error:
+            _note_hint(quorum, asked.leader_id, asked.leader_epoch, request.leader_endpoints)
         response = _begin_response(quorum, rpc, error)
     quorum.emit(Reply(rpc.token, response))
 
@@ -205,22 +222,22 @@ def handle_end_quorum_epoch(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         response = EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     else:
-        error = _learn_claimed_leader(
-            quorum, asked.leader_id, asked.leader_epoch, _listeners(request.leader_endpoints)
-        )
+        error = _claim_error(quorum, asked.leader_id, asked.leader_epoch)
         if not error:
-            _stop_following(quorum, asked)
+            _note_hint(quorum, asked.leader_id, asked.leader_epoch, request.leader_endpoints)
+            _note_resignation(quorum, asked)
         response = _end_response(quorum, rpc, error)
     quorum.emit(Reply(rpc.token, response))
 
 
-def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
-    """Start an election in our turn among the successors, instead of after the fetch timeout.
-
-    The election starts after the response is made, whose epoch is still the leader's.
-    """
+def _note_resignation(quorum: QuorumState, asked: PartitionData) -> None:
+    """Start an election in our turn among the successors, instead of after the fetch timeout, once the leader
+    itself has answered that it doesn't lead any more: anybody can send this request in its name."""
     state = quorum.state
-    if not isinstance(state, Follower) or state.leader_id != asked.leader_id:
+    if not isinstance(state, Follower) or (state.leader_id, state.epoch) != (
+        asked.leader_id,
+        asked.leader_epoch,
+    ):
         return
     successors = [
         ReplicaKey(replica.candidate_id, replica.candidate_directory_id)
@@ -231,7 +248,9 @@ def _stop_following(quorum: QuorumState, asked: PartitionData) -> None:
         config.replica_key, successors, config.failover_step_ms, config.election_backoff_max_ms
     )
     state.following.is_first_successor = bool(successors) and successors[0].matches(config.replica_key)
-    known_leader.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
+    state.following.successor_wait_ms = wait_ms
+    if state.following.has_resigned:
+        known_leader.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
 
 
 def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:
@@ -247,15 +266,26 @@ def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> End
 # Shared by all three.
 
 
-def _learn_claimed_leader(quorum: QuorumState, leader_id: int, epoch: int, endpoints: Endpoints) -> ErrorCode:
-    """Learn that a node claims to lead ``epoch``. Returns the error to answer."""
+def _claim_error(quorum: QuorumState, leader_id: int, epoch: int) -> ErrorCode:
+    """Return the error for a node that claims to lead ``epoch``, or to have led it; NONE if that is possible.
+
+    It isn't if another node leads our epoch, nor if it is this node and isn't so.
+    """
     error = voter_only_error(quorum, leader_id, epoch)
     if error:
         return error
-    if leader_id == quorum.config.node_id and quorum.leadership is None:
-        return ErrorCode.INVALID_REQUEST
-    is_possible = known_leader.learn_leader(quorum, epoch, leader_id, endpoints)
+    known = quorum.state.leader_id if epoch == quorum.epoch else None
+    if leader_id == quorum.config.node_id:
+        is_possible = quorum.leadership is not None and known == leader_id
+    else:
+        is_possible = known in (None, leader_id)
     return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST
+
+
+def _note_hint(quorum: QuorumState, leader_id: int, epoch: int, listeners: Iterable[_Listener]) -> None:
+    """Remember that a node claims to lead an epoch whose leader this node doesn't know."""
+    if epoch > quorum.epoch or quorum.state.leader_id is None:
+        quorum.hints.add(leader_id, epoch, _listeners(listeners), quorum.now.monotonic_ms)
 
 
 def _is_for_us(quorum: QuorumState, voter_id: int, addressee: ReplicaKey) -> bool:

@@ -86,7 +86,9 @@ def start_election(quorum: QuorumState) -> None:
     """
     tally = _own_vote(quorum)
     old = quorum.state
-    is_first_successor = isinstance(old, Follower) and old.following.is_first_successor
+    is_first_successor = (
+        isinstance(old, Follower) and old.following.is_first_successor and old.following.has_resigned
+    )
     quorum.become(
         Prospective(
             quorum.epoch,

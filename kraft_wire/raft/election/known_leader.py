@@ -79,7 +79,11 @@ def note_not_leader(quorum: QuorumState, call: Call, error: ErrorCode) -> None:
 def note_leader_resigned(quorum: QuorumState, state: Follower) -> None:
     """Start an election a little later than if the leader were dead: its EndQuorumEpoch, which names its
     successors, may be on its way."""
-    if not state.following.leader_is_gone:
+    following, now_ms = state.following, quorum.now.monotonic_ms
+    has_resigned, following.has_resigned = following.has_resigned, True
+    if following.successor_wait_ms is not None and not has_resigned:
+        start_election_at(quorum, state, now_ms + following.successor_wait_ms)
+    elif not following.leader_is_gone:
         due_ms = turn_deadline_ms(quorum) + RESIGNATION_STEPS * quorum.config.failover_step_ms
         start_election_at(quorum, state, min(state.deadline_ms, due_ms))
 
@@ -119,5 +123,6 @@ def note_leader_alive(quorum: QuorumState) -> None:
     if isinstance(state, Follower):
         state.following.has_fetched = True
         state.following.leader_is_gone = False
+        state.following.has_resigned = False
         quorum.lost_elections = 0
         quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.fetch_deadline_ms())

@@ -5,17 +5,11 @@ A Fetch acknowledges everything below its offset, so it is sent only after all o
 
 from __future__ import annotations
 
-from typing import Final
-
 from kraft_wire.log.errors import LogError
-from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.fetch_request import (
-    FetchPartition,
     FetchRequest,
-    FetchTopic,
-    ReplicaState,
 )
 from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
 from kraft_wire.raft.door.request_checks import METADATA_PARTITION
@@ -23,19 +17,16 @@ from kraft_wire.raft.effects import AppendBatch, TruncateLog
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure
+from kraft_wire.raft.fetch_request import fetch_request
 from kraft_wire.raft.follower import install_snapshot
 from kraft_wire.raft.follower.check_fetched import fetched_batches
 from kraft_wire.raft.follower.rejected_answers import reject_answer, reject_truncation
 from kraft_wire.raft.leader_claims import learn, read_claim
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import bootstrap_peers, discovery_peers, peer_at
+from kraft_wire.raft.peers import bootstrap_peers, discovery_peers, is_claimed, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower
-
-MAX_WAIT_MS: Final = 500
-"""The time for which the leader may park a Fetch that it has no records for (KafkaRaftClient)."""
-
 
 # Requests.
 
@@ -53,7 +44,7 @@ def send_fetch(quorum: QuorumState, state: Follower) -> None:
     if leader is None or quorum.outgoing.is_backing_off(leader, quorum.now.monotonic_ms):
         find_leader(quorum, except_peer=leader)
     elif snapshot is None:
-        quorum.send(leader, _fetch_request(quorum))
+        quorum.send(leader, fetch_request(quorum))
     else:
         request = install_snapshot.next_request(quorum, snapshot)
         if request is not None:
@@ -75,7 +66,7 @@ def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
     voted = quorum.state.voted
     candidates = [peer for peer in ready if voted is not None and peer.id == voted.id]
     if ready:
-        quorum.send(quorum.pick(candidates or ready), _fetch_request(quorum))
+        quorum.send(quorum.pick(candidates or ready), fetch_request(quorum))
 
 
 def ask_bootstrap_servers(quorum: QuorumState) -> None:
@@ -88,39 +79,11 @@ def ask_bootstrap_servers(quorum: QuorumState) -> None:
     now_ms = quorum.now.monotonic_ms
     ready = [peer for peer in bootstrap_peers(quorum) if quorum.outgoing.is_ready(peer, FetchRequest, now_ms)]
     if ready:
-        quorum.send(quorum.pick(ready), _fetch_request(quorum))
+        quorum.send(quorum.pick(ready), fetch_request(quorum))
 
 
 def _may_fetch(quorum: QuorumState) -> bool:
     return not quorum.outgoing.is_fetching() and quorum.log.flushed_offset == quorum.log.end_offset
-
-
-def _fetch_request(quorum: QuorumState) -> FetchRequest:
-    config, log = quorum.config, quorum.log
-    high_watermark = quorum.high_watermark
-    return FetchRequest(
-        cluster_id=config.cluster_id,
-        replica_state=ReplicaState(replica_id=config.node_id),
-        max_wait_ms=MAX_WAIT_MS,
-        min_bytes=0,
-        max_bytes=config.fetch_max_bytes,
-        topics=[
-            FetchTopic(
-                topic=CLUSTER_METADATA,
-                topic_id=CLUSTER_METADATA_TOPIC_ID,
-                partitions=[
-                    FetchPartition(
-                        partition=METADATA_PARTITION,
-                        current_leader_epoch=quorum.epoch,
-                        fetch_offset=log.end_offset,
-                        last_fetched_epoch=log.last_epoch,
-                        replica_directory_id=config.directory_id,
-                        high_watermark=-1 if high_watermark is None else high_watermark,
-                    )
-                ],
-            )
-        ],
-    )
 
 
 # Answers.
@@ -129,6 +92,9 @@ def _fetch_request(quorum: QuorumState) -> FetchRequest:
 def handle_fetch_response(quorum: QuorumState, call: Call, response: FetchResponse) -> None:
     """Handle the leader's answer: records, a diverging epoch, or a snapshot to start with."""
     answer = _only_partition(response)
+    if is_claimed(call.peer):
+        _learn_from_hint(quorum, call, answer, response)
+        return
     if response.error_code != ErrorCode.NONE or answer is None:
         quorum.back_off(call)
         return
@@ -140,6 +106,18 @@ def handle_fetch_response(quorum: QuorumState, call: Call, response: FetchRespon
         _apply_contents(quorum, call, answer)
     else:
         known_leader.note_not_leader(quorum, call, claim.error)
+
+
+def _learn_from_hint(
+    quorum: QuorumState, call: Call, answer: PartitionData | None, response: FetchResponse
+) -> None:
+    """Learn whether the node leads that was said to. Records wait for the next Fetch."""
+    if answer is not None:
+        leader = answer.current_leader
+        claim = read_claim(
+            quorum, answer.error_code, leader.leader_epoch, leader.leader_id, response.node_endpoints
+        )
+        learn(quorum, call, claim)
 
 
 def handle_fetch_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

@@ -8,7 +8,7 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
-from kraft_wire.raft.door.request_checks import METADATA_PARTITION
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader_claims import learn_from_voter
@@ -75,8 +75,19 @@ def _begin_request(quorum: QuorumState, voter: ReplicaKey) -> BeginQuorumEpochRe
 
 def handle_begin_response(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
     """Announce again if the voter's answer was an error, unless it made this node resign."""
+    if _asks_itself(quorum, response):
+        return
     if learn_from_voter(quorum, call, response) is None:
         _send_begin_again(quorum, call)
+
+
+def _asks_itself(quorum: QuorumState, response: BeginQuorumEpochResponse) -> bool:
+    """Whether the voter took the announcement as a hint: it knows no leader of our epoch until this node has
+    answered its Fetch."""
+    answer = only_partition(response.topics)
+    if response.error_code or answer is None or answer.error_code:
+        return False
+    return answer.leader_epoch < quorum.epoch or answer.leader_id != quorum.config.node_id
 
 
 def handle_begin_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,9 @@ from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_contact_ms
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
+
+MOST_OBSERVERS: Final = 2000
+"""Anybody can fetch under any id. Further observers are served, but not remembered."""
 
 
 class ReplicaProgress(msgspec.Struct):
@@ -59,6 +63,7 @@ class Leadership:
         "known_ends",
         "observers",
         "own",
+        "since_ms",
         "static_voters",
         "voters",
     )
@@ -66,6 +71,7 @@ class Leadership:
     def __init__(self, own_key: ReplicaKey, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
         self._own_key = own_key
         self.own = ReplicaProgress(own_key, last_contact_ms=now_ms)
+        self.since_ms = now_ms
         self.epoch_start_offset = epoch_start_offset
         self.high_watermark: int | None = None
         self.voters: dict[int, ReplicaProgress] = {}
@@ -159,6 +165,8 @@ class Leadership:
             return self._advance()
         observer = self.observers.get(key)
         if observer is None:
+            if len(self.observers) >= MOST_OBSERVERS:
+                return False
             observer = self.observers[key] = ReplicaProgress(key)
         observer.note_fetch(fetch_offset, log_end_offset, now)
         return False

@@ -46,6 +46,15 @@ class NodeReports:
         report = log.info if self._is_stopping else log.warning
         report("lost leadership", epoch=effect.epoch, leader_id=effect.leader_id)
 
+    def _refused_epoch(self, effect: fx.HigherEpochRefused) -> None:
+        log.warning(
+            "higher epoch refused",
+            claimed_by=str(effect.caller),
+            claimed_epoch=effect.epoch,
+            epoch=effect.own_epoch,
+            advice="if no such controller exists, let only controllers and brokers reach this port",
+        )
+
     def _voters(self, effect: fx.VotersChanged) -> None:
         log.info("voters changed", voters=str(effect.voters), offset=effect.offset)
 
@@ -83,6 +92,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.BadFetch: NodeReports._problem,
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
+    fx.HigherEpochRefused: NodeReports._refused_epoch,
     fx.JoinRefused: NodeReports._problem,
     fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,

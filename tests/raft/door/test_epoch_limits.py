@@ -13,7 +13,15 @@ from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
 from kraft_wire.protocol.messages import end_quorum_epoch_request as end
 from kraft_wire.protocol.messages import fetch_response, vote_request
 from kraft_wire.raft.config import DurableState
-from kraft_wire.raft.door.epoch_limits import LAST_EPOCH, MAX_EPOCHS_PER_REQUEST
+from kraft_wire.raft.door.epoch_limits import (
+    FEW_EPOCHS,
+    LAST_ANSWERED_EPOCH,
+    LAST_EPOCH,
+    LAST_REQUESTED_EPOCH,
+    MAX_EPOCHS_PER_REQUEST,
+    is_acceptable_answer,
+    is_acceptable_epoch,
+)
 from kraft_wire.raft.effects import EpochsUsedUp, PersistElectionState
 from kraft_wire.raft.events import ResponseReceived, RpcRequest, Start
 from kraft_wire.raft.roles import Role
@@ -66,15 +74,42 @@ def error_of(response: Message) -> int:
     ids=["pre-vote", "vote", "begin", "end"],
 )
 def test_no_request_takes_more_than_a_small_share_of_the_epochs(
-    request_of: Callable[[int], Message], version: int, epoch: int
+    leaderless: LoneNode, request_of: Callable[[int], Message], version: int, epoch: int
 ) -> None:
-    node = LoneNode()
-    node.flush()
-    assert node.core.epoch == 1
-    assert error_of(node.answer_to(request_of(epoch), version)) == ErrorCode.UNKNOWN_LEADER_EPOCH
-    assert (node.core.epoch, node.core.role) == (1, Role.LEADER)
-    node.answer_to(request_of(MAX_EPOCHS_PER_REQUEST + 1), version)
-    assert node.core.epoch >= MAX_EPOCHS_PER_REQUEST + 1
+    leaderless.pass_ms(1000)
+    assert error_of(leaderless.answer_to(request_of(epoch), version)) == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert leaderless.core.epoch == 1
+    assert error_of(leaderless.answer_to(request_of(MAX_EPOCHS_PER_REQUEST + 1), version)) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("own", "epoch", "requested", "answered"),
+    [
+        (0, MAX_EPOCHS_PER_REQUEST, True, True),
+        (0, MAX_EPOCHS_PER_REQUEST + 1, False, True),
+        (5, 4, True, True),
+        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH, True, True),
+        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH + 1, False, True),
+        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + FEW_EPOCHS, True, True),
+        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + FEW_EPOCHS + 1, False, True),
+        (0, LAST_ANSWERED_EPOCH, False, True),
+        (0, LAST_ANSWERED_EPOCH + 1, False, False),
+        (LAST_ANSWERED_EPOCH, LAST_ANSWERED_EPOCH + FEW_EPOCHS, True, True),
+        (LAST_EPOCH - 1, LAST_EPOCH, True, True),
+        (LAST_EPOCH - 1, LAST_EPOCH + 1, False, False),
+        (INT32_MAX, INT32_MAX, True, True),
+    ],
+)
+def test_elections_have_room_above_all_that_can_be_claimed(
+    own: int, epoch: int, *, requested: bool, answered: bool
+) -> None:
+    assert is_acceptable_epoch(epoch, own) is requested
+    assert is_acceptable_answer(epoch, own) is answered
+
+
+def test_there_is_room_for_a_billion_elections_above_the_ceilings() -> None:
+    assert LAST_EPOCH - LAST_ANSWERED_EPOCH > 500_000_000
+    assert LAST_ANSWERED_EPOCH - LAST_REQUESTED_EPOCH > 500_000_000
 
 
 def test_epochs_near_their_end_are_raised_by_one_only() -> None:

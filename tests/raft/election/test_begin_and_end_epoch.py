@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch and EndQuorumEpoch: a lone leader follows unknown leaders."""
+"""BeginQuorumEpoch is a hint, and EndQuorumEpoch counts once the leader itself says that it resigned."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
-from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import (
-    CancelRequest,
-    LostLeadership,
-    PersistElectionState,
+    Effect,
+    SendRequest,
 )
+from kraft_wire.raft.election.hints import KEPT_MS, MOST_HINTS
+from kraft_wire.raft.events import Flushed, ResponseReceived
 from kraft_wire.raft.quorum_state import LEADER_RECORD_WAIT_MS
-from kraft_wire.raft.roles import Role
+from kraft_wire.raft.roles import Role, Unattached
+from tests.raft.election.claimed_leaders import fetch_answer, fetches, questions
 from tests.raft.election.vote_requests import answer, vote
 from tests.raft.lone_node import (
     DIRECTORY,
@@ -31,12 +32,10 @@ from tests.raft.lone_node import (
     OTHER_DIRECTORY,
     LoneNode,
     election,
-    fetch,
     of_type,
-    only,
 )
 
-FETCH_TIMEOUT_MS = 2000
+LONG_MS = 1000
 
 
 # BeginQuorumEpoch.
@@ -89,34 +88,108 @@ def test_begin_of_another_cluster_or_partition(node: LoneNode) -> None:
     assert node.core.is_leader
 
 
-def test_a_leader_of_a_higher_epoch_is_followed(node: LoneNode) -> None:
-    assert begun(node, begin(5)) == (0, 2, 5)
-    assert (node.core.role, node.core.leader_id) == (Role.FOLLOWER, 2)
-    assert node.election == election(2, 5)
+def questioned(effects: list[Effect], leader_id: int = 2) -> list[tuple[str, int]]:
+    """Return the addresses at which a node is asked whether it leads."""
+    return [(each.peer.host, each.peer.port) for each in questions(effects, leader_id)]
 
 
-def test_the_answer_tells_where_the_new_leader_is(node: LoneNode) -> None:
-    response = node.answer_to(begin(5), 1)
-    assert isinstance(response, BeginQuorumEpochResponse)
-    assert [(end.node_id, end.host) for end in response.node_endpoints] == [(2, "other.example")]
+def follow(node: LoneNode, epoch: int = 5, leader_id: int = 2) -> list[Effect]:
+    """Let a node hear of a leader, and then from it."""
+    (question,) = questions(node.ask(begin(epoch, leader=leader_id), 1, token=("begin", epoch)), leader_id)
+    answer = fetch_answer(leader_id, epoch, ErrorCode.FENCED_LEADER_EPOCH, host="other.example")
+    effects = node.step(ResponseReceived(question.request_id, answer))
+    assert (node.core.role, node.core.leader_id, node.core.epoch) == (Role.FOLLOWER, leader_id, epoch)
+    return effects
 
 
-def test_leadership_is_lost_to_it(node: LoneNode) -> None:
-    assert of_type(node.ask(begin(5), 1), LostLeadership) == [LostLeadership(1, 2)]
+def test_a_leader_that_announces_itself_is_asked_at_the_address_that_voters_know(
+    leaderless: LoneNode,
+) -> None:
+    request = begin(5)
+    request.leader_endpoints[0].host = "evil.example"
+    effects = leaderless.ask(request, 1)
+    assert questioned(effects) == [("other.example", 9093)]
+    assert leaderless.core.epoch == 1
 
 
-def test_a_sole_voter_follows_for_a_fetch_timeout(node: LoneNode) -> None:
-    node.ask(begin(5), 1)
-    assert node.pass_ms(FETCH_TIMEOUT_MS - 1) == []
-    node.pass_ms(1)
-    assert (node.core.role, node.core.epoch) == (Role.LEADER, 6)
+def test_it_is_followed_when_it_says_so_itself(leaderless: LoneNode) -> None:
+    follow(leaderless)
+    assert leaderless.election == election(2, 5)
 
 
-def test_a_leader_that_cannot_be_reached_is_only_known(node: LoneNode) -> None:
-    """Version 0 has no endpoints. A sole voter has nothing to wait for and leads again."""
-    effects = node.ask(begin(5, listeners=()), 0)
-    assert of_type(effects, PersistElectionState)[0].state == election(2, 5)
-    assert (node.core.role, node.core.epoch) == (Role.LEADER, 6)
+def test_the_announcement_is_answered_before_it_is_believed(leaderless: LoneNode) -> None:
+    assert begun(leaderless, begin(5)) == (0, 1, 1)
+
+
+def test_a_node_that_says_nothing_of_the_kind_is_not_followed(leaderless: LoneNode) -> None:
+    (question,) = questions(leaderless.ask(begin(5), 1), 2)
+    answer = fetch_answer(-1, 1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    leaderless.step(ResponseReceived(question.request_id, answer))
+    assert leaderless.core.epoch == 1
+    assert leaderless.core.live_leader_id is None
+
+
+def test_an_unknown_leader_is_not_asked_while_a_leader_is_there(node: LoneNode) -> None:
+    effects = node.ask(begin(5), 1)
+    assert not of_type(effects, SendRequest)
+    assert node.core.is_leader
+
+
+def test_an_unknown_leader_that_has_our_vote_is_asked_at_the_address_that_it_names(
+    leaderless: LoneNode,
+) -> None:
+    leaderless.pass_ms(LONG_MS)
+    assert answer(leaderless, vote(5, candidate=7)).vote_granted
+    effects = leaderless.ask(begin(5, leader=7), 1)
+    assert questioned(effects, 7) == [("other.example", 9093)]
+    (question,) = questions(effects, 7)
+    leaderless.step(ResponseReceived(question.request_id, fetch_answer(7, 5, host="other.example")))
+    assert (leaderless.core.role, leaderless.core.leader_id) == (Role.FOLLOWER, 7)
+
+
+def test_an_unknown_leader_can_not_raise_the_epoch(leaderless: LoneNode) -> None:
+    leaderless.pass_ms(LONG_MS)
+    (question,) = questions(leaderless.ask(begin(5, leader=7), 1), 7)
+    absurd = fetch_answer(7, 2_146_435_071, ErrorCode.FENCED_LEADER_EPOCH)
+    leaderless.step(ResponseReceived(question.request_id, absurd))
+    assert leaderless.core.epoch < 5
+
+
+def test_an_unknown_leader_is_asked_only_after_a_while_without_a_leader(leaderless: LoneNode) -> None:
+    assert questioned(leaderless.ask(begin(5, leader=7), 1, token=1), 7) == []
+    assert questioned(leaderless.pass_ms(LONG_MS), 7) == [("other.example", 9093)]
+
+
+def test_a_hint_is_followed_up_when_the_log_is_flushed(leaderless: LoneNode) -> None:
+    """A Fetch in our epoch acknowledges all that is before its offset."""
+    follow(leaderless)
+    log = leaderless.core._quorum.log
+    log.note_append(5, log.end_offset + 1, 100)
+    leaderless.core._quorum.become(Unattached(6, leaderless.now.monotonic_ms + 1000))
+    assert questioned(leaderless.ask(begin(6, leader=3), 1), 3) == []
+    assert questioned(leaderless.step(Flushed(log.end_offset)), 3) == [("third.example", 9093)]
+
+
+def test_a_hint_is_forgotten_when_the_leader_is_known(leaderless: LoneNode) -> None:
+    follow(leaderless)
+    assert len(leaderless.core._quorum.hints) == 0
+
+
+def test_few_hints_are_kept_and_none_for_long(leaderless: LoneNode) -> None:
+    for leader in range(10, 40):
+        leaderless.ask(begin(5, leader=leader), 1, token=leader)
+    assert len(leaderless.core._quorum.hints) <= MOST_HINTS
+    leaderless.pass_ms(KEPT_MS)
+    assert len(leaderless.core._quorum.hints) == 0
+
+
+def test_a_node_is_not_asked_again_at_once(leaderless: LoneNode) -> None:
+    effects = leaderless.ask(begin(5), 1, token=1)
+    (question,) = questions(effects, 2)
+    answer = fetch_answer(-1, 1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    again = leaderless.step(ResponseReceived(question.request_id, answer))
+    again += leaderless.ask(begin(5), 1, token=2)
+    assert questioned(again) == []
 
 
 def test_a_second_leader_for_our_epoch_is_refused(node: LoneNode) -> None:
@@ -125,10 +198,10 @@ def test_a_second_leader_for_our_epoch_is_refused(node: LoneNode) -> None:
     assert node.core.is_leader
 
 
-def test_a_second_leader_for_the_epoch_that_we_follow_is_refused(node: LoneNode) -> None:
-    node.ask(begin(5), 1)
-    assert begun(node, begin(5, leader=3)) == (ErrorCode.INVALID_REQUEST, 2, 5)
-    assert node.core.leader_id == 2
+def test_a_second_leader_for_the_epoch_that_we_follow_is_refused(leaderless: LoneNode) -> None:
+    follow(leaderless)
+    assert begun(leaderless, begin(5, leader=3)) == (ErrorCode.INVALID_REQUEST, 2, 5)
+    assert leaderless.core.leader_id == 2
 
 
 def test_a_claim_that_we_lead_is_right_or_refused(node: LoneNode) -> None:
@@ -142,47 +215,27 @@ def test_begin_of_a_lower_epoch_or_without_a_leader(node: LoneNode) -> None:
     assert begun(node, begin(5, leader=-1)) == (ErrorCode.INVALID_REQUEST, 1, 1)
 
 
-def test_begin_for_another_voter_is_followed_and_refused(node: LoneNode) -> None:
-    assert begun(node, begin(5, voter=9)) == (ErrorCode.INVALID_VOTER_KEY, 2, 5)
-    assert begun(node, begin(6, voter_directory=OTHER_DIRECTORY)) == (ErrorCode.INVALID_VOTER_KEY, 2, 6)
+def test_begin_for_another_voter_changes_nothing(leaderless: LoneNode) -> None:
+    for request in (begin(5, voter=9), begin(6, voter_directory=OTHER_DIRECTORY)):
+        assert begun(leaderless, request) == (ErrorCode.INVALID_VOTER_KEY, 1, 1)
+    assert len(leaderless.core._quorum.hints) == 0
 
 
-def test_more_endpoints_of_the_same_leader_are_taken(node: LoneNode) -> None:
-    node.ask(begin(5), 1, token=1)
-    node.ask(begin(5, listeners=(LISTENER, "EXTERNAL")), 1, token=2)
-    response = node.answer_to(fetch(2, 1, epoch=5), 18, listener="EXTERNAL")
-    assert isinstance(response, FetchResponse)
-    assert only(response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert [(end.node_id, end.host) for end in response.node_endpoints] == [(2, "other.example")]
-    node.ask(begin(5, listeners=(LISTENER,)), 1, token=3)
-    response = node.answer_to(fetch(2, 1, epoch=5), 18, listener="EXTERNAL")
-    assert isinstance(response, FetchResponse)
-    assert len(response.node_endpoints) == 1
+def test_a_vote_is_kept_when_its_candidate_wins(leaderless: LoneNode) -> None:
+    leaderless.ask(vote(5), 2, token=1)
+    (question,) = questions(leaderless.ask(begin(5), 1, token=2), 2)
+    leaderless.step(ResponseReceived(question.request_id, fetch_answer(2, 5)))
+    assert leaderless.core.role is Role.FOLLOWER
+    assert leaderless.election == ElectionState(-1, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
+    leaderless.pass_ms(LEADER_RECORD_WAIT_MS)
+    assert leaderless.election == ElectionState(2, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
 
 
-def test_a_vote_is_kept_when_its_candidate_wins(node: LoneNode) -> None:
-    node.ask(vote(5), 2, token=1)
-    node.ask(begin(5), 1, token=2)
-    assert node.core.role is Role.FOLLOWER
-    assert node.election == ElectionState(-1, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
-    node.pass_ms(LEADER_RECORD_WAIT_MS)
-    assert node.election == ElectionState(2, 5, voted_id=2, voted_directory_id=OTHER_DIRECTORY)
-
-
-def test_a_follower_that_votes_writes_quorum_state_once(node: LoneNode) -> None:
-    """It gives up its Fetch between learning the epoch and voting, which no peer sees."""
-    node.ask(begin(5), 1, token=1)
-    effects = node.ask(vote(6), 2, token=2)
-    assert of_type(effects, CancelRequest)
-    written = [effect.state for effect in of_type(effects, PersistElectionState)]
-    assert written == [ElectionState(-1, 6, voted_id=2, voted_directory_id=OTHER_DIRECTORY)]
-
-
-def test_a_follower_gives_pre_votes_only(node: LoneNode) -> None:
-    node.ask(begin(5), 1)
-    assert not answer(node, vote(5)).vote_granted
-    assert answer(node, vote(5, pre_vote=True)).vote_granted
-    assert node.core.role is Role.FOLLOWER
+def test_a_follower_that_has_not_heard_its_leader_gives_pre_votes_only(leaderless: LoneNode) -> None:
+    follow(leaderless)
+    assert not answer(leaderless, vote(5)).vote_granted
+    assert answer(leaderless, vote(5, pre_vote=True)).vote_granted
+    assert leaderless.core.role is Role.FOLLOWER
 
 
 # EndQuorumEpoch.
@@ -239,6 +292,7 @@ def test_end_of_our_own_epoch_by_another_node_is_refused(node: LoneNode) -> None
     assert node.core.is_leader
 
 
+@pytest.mark.parametrize("resigns_first", [True, False])
 @pytest.mark.parametrize(
     ("request_", "wait_ms"),
     [
@@ -250,14 +304,35 @@ def test_end_of_our_own_epoch_by_another_node_is_refused(node: LoneNode) -> None
     ],
     ids=["first", "second", "another directory", "by id", "not named"],
 )
-def test_a_follower_starts_its_election_in_its_turn(
-    node: LoneNode, request_: EndQuorumEpochRequest, wait_ms: int
+def test_a_follower_starts_its_election_in_its_turn_once_the_leader_says_that_it_resigned(
+    leaderless: LoneNode, request_: EndQuorumEpochRequest, wait_ms: int, *, resigns_first: bool
 ) -> None:
-    node.ask(begin(5), 1)
-    assert ended(node, request_)[0] == 0
+    (fetch,) = [each for each in fetches(follow(leaderless)) if each.peer.id == 2]
+    resignation = ResponseReceived(
+        fetch.request_id, fetch_answer(2, 5, ErrorCode.NOT_LEADER_OR_FOLLOWER, host="other.example")
+    )
+    if resigns_first:
+        leaderless.step(resignation)
+    assert ended(leaderless, request_)[0] == 0
+    if not resigns_first:
+        assert leaderless.core.live_leader_id == 2
+        leaderless.step(resignation)
     if wait_ms:
-        assert node.core.role is Role.FOLLOWER
-        node.pass_ms(wait_ms - 1)
-        assert node.core.leader_id == 2
-        node.pass_ms(1)
-    assert (node.core.leader_id, node.core.epoch) == (1, 6)
+        leaderless.pass_ms(wait_ms - 1)
+        assert leaderless.core.role is Role.FOLLOWER
+        leaderless.pass_ms(1)
+    expected = Role.PROSPECTIVE if wait_ms else Role.CANDIDATE
+    assert leaderless.core.role is expected
+
+
+def test_a_resignation_in_the_leaders_name_changes_nothing(leaderless: LoneNode) -> None:
+    follow(leaderless)
+    effects = leaderless.ask(end(5, candidates=((1, DIRECTORY),)), 1)
+    assert not of_type(effects, SendRequest)
+    assert leaderless.core.live_leader_id == 2
+    assert (leaderless.core.role, leaderless.core.epoch) == (Role.FOLLOWER, 5)
+
+
+def test_the_resigned_leader_of_a_higher_epoch_is_asked(leaderless: LoneNode) -> None:
+    assert questioned(leaderless.ask(end(5), 1)) == [("other.example", 9093)]
+    assert leaderless.core.epoch == 1

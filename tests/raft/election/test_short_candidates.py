@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.raft.door.claims import SETTLED_MS
 from kraft_wire.raft.election.turns import YIELD_STEPS
-from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.events import ResponseReceived, RpcRequest
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.claimed_leaders import NO_LEADER, fetch_answer, fetches
 from tests.raft.election.test_turns import (
     ROUND_TRIP_MS,
     STEP_MS,
@@ -109,13 +112,13 @@ def test_a_short_log_that_the_others_elected_is_not_deposed_by_the_longer_one(se
     assert stood(quorum, epoch) == [short[0].id]
 
 
-def test_a_voter_that_had_not_heard_of_the_leaders_end_does_not_wait_either() -> None:
+def test_a_voter_that_had_not_heard_of_the_leaders_end_keeps_to_it_for_the_fetch_timeout() -> None:
     quorum, short, long = lagging(3, 1, seed=1)
     leader = quorum.leader
     quorum.isolate(leader.id)
     become_successor(quorum, short[0], (short[0].id, long[0].id))
     took_ms = quorum.run_until(lambda: long[0].running.is_leader)
-    assert took_ms <= 1 + 2 * ROUND_TRIP_MS
+    assert took_ms <= leader.config.fetch_timeout_ms + 100
 
 
 def test_a_voter_keeps_its_turn_when_the_epoch_rises() -> None:
@@ -124,18 +127,12 @@ def test_a_voter_keeps_its_turn_when_the_epoch_rises() -> None:
     epoch = quorum.leader.running.epoch
     become_successor(quorum, second, (first.id, second.id))
     quorum.isolate(second.id)
-    due_ms = second.running.next_deadline_ms()
-    second.step(RpcRequest(Caller(first.id, first.life, 1000), _for_another(first, second), 2, LISTENER))
+    due_ms = second.running._quorum.state.deadline_ms
+    search = fetches(second.effects)[-1]
+    answer = fetch_answer(NO_LEADER, epoch + 1, ErrorCode.FENCED_LEADER_EPOCH)
+    second.step(ResponseReceived(search.request_id, answer))
     assert (second.running.role, second.running.epoch) == (Role.UNATTACHED, epoch + 1)
-    assert second.running.next_deadline_ms() == due_ms
-
-
-def _for_another(candidate: QuorumNode, voter: QuorumNode) -> VoteRequest:
-    """Return a request for the vote of another directory of the voter: it gets an error, but the epoch
-    counts."""
-    request = vote_request(candidate.id, voter, voter.running.epoch + 1, end_of(voter))
-    request.topics[0].partitions[0].voter_directory_id = candidate.config.directory_id
-    return request
+    assert second.running._quorum.state.deadline_ms == due_ms
 
 
 def test_a_voter_that_granted_its_vote_does_not_stand_soon() -> None:
@@ -156,6 +153,7 @@ def test_a_leader_that_a_shorter_log_ends_does_not_hurry() -> None:
     """The others may have elected it: to stand soon could depose it, and so on in turn."""
     quorum, short, _ = lagging(3, 1, seed=1)
     leader = quorum.leader
+    quorum.run_for(SETTLED_MS)
     quorum.isolate(leader.id)
     ask(leader, short[0].id, leader.running.epoch + 1, end_of(short[0]))
     quorum.run_for(leader.config.election_timeout_ms - 1)
@@ -169,9 +167,9 @@ def test_a_candidate_that_is_no_voter_hurries_nobody() -> None:
     voter = quorum.followers()[0]
     quorum.isolate(voter.id)
     ask(voter, 4, voter.running.epoch + 1, (0, 0))
-    assert voter.running.role is Role.UNATTACHED
+    assert voter.running.role is Role.FOLLOWER
     quorum.run_for(2 * YIELD_MS)
-    assert voter.running.role is Role.UNATTACHED
+    assert voter.running.role is Role.FOLLOWER
 
 
 def test_a_voter_that_lost_elections_stands_soon_in_the_new_epoch() -> None:

@@ -18,6 +18,7 @@ from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, Rpc
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import FetchingSnapshot, Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.claimed_leaders import resign
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import Caller
 
@@ -305,6 +306,7 @@ def become_successor(quorum: CoreQuorum, node: QuorumNode, named: tuple[int, ...
     topic = EndedTopic(topic_name="__cluster_metadata", partitions=[resigned])
     request = EndQuorumEpochRequest(cluster_id=CLUSTER_ID, topics=[topic])
     node.step(RpcRequest(Caller(leader.id, leader.life, 1000), request, 0, LISTENER))
+    resign(node, leader.id)
 
 
 def votes_in_flight(node: QuorumNode) -> list[int]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
 from kraft_wire.protocol.messages import fetch_response
-from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
+from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived
 from kraft_wire.raft.roles import Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.claimed_leaders import fetches, follow
 from tests.raft.election.test_short_candidates import ask, end_of
 from tests.raft.election.test_turns import first_and_second, ready
-from tests.raft.lone_node import CLUSTER_ID, LISTENER
 
 TOPIC = "__cluster_metadata"
 NO_LEADER = -1
@@ -25,6 +23,7 @@ def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
     quorum = ready()
     candidate, voter = first_and_second(quorum)
     quorum.leader.crash()
+    quorum.run_until(lambda: voter.running.live_leader_id is None)
     quorum.isolate(voter.id)
     ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
     return quorum, candidate, voter
@@ -33,26 +32,9 @@ def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
 def announce(
     leader: QuorumNode, voter: QuorumNode, later_epochs: int = 0, host: str = ""
 ) -> list[raft_effects.Effect]:
-    """Let a voter hear that a node leads its epoch, or one that is later by so many. ``host`` is another
-    name of it than the one that voters know."""
-    asked = begin.PartitionData(leader_id=leader.id, leader_epoch=voter.running.epoch + later_epochs)
-    request = begin.BeginQuorumEpochRequest(
-        cluster_id=CLUSTER_ID,
-        voter_id=voter.id,
-        topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
-        leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=host or f"node-{leader.id}", port=9093)],
-    )
-    effects = voter.step(RpcRequest("begin", request, 1, LISTENER))
-    assert voter.running.role is Role.FOLLOWER
-    return effects
-
-
-def fetches(effects: list[raft_effects.Effect]) -> list[raft_effects.SendRequest]:
-    return [
-        effect
-        for effect in effects
-        if isinstance(effect, raft_effects.SendRequest) and isinstance(effect.request, FetchRequest)
-    ]
+    """Let a voter learn that a node leads its epoch, or one that is later by so many. ``host`` is another
+    name of it than the one that voters know. Returns the effects of learning it."""
+    return follow(voter, leader.id, voter.running.epoch + later_epochs, host=host)
 
 
 def answer(voter: QuorumNode, request_id: int, error: ErrorCode, leader_id: int) -> list[raft_effects.Effect]:
@@ -153,9 +135,8 @@ def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:
     candidate, voter = first_and_second(quorum)
     quorum.isolate(voter.id)
     parked = fetches(voter.effects)[-1]
-    begun = len(voter.effects)
-    ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
-    assert raft_effects.CancelRequest(parked.request_id) in voter.effects[begun:]
+    effects = follow(voter, candidate.id, voter.running.epoch + 1)
+    assert raft_effects.CancelRequest(parked.request_id) in effects
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -9,7 +9,6 @@ import pytest
 from kraft_wire.log.batch import CONTROL, encode_batch, encode_keyed_batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import (
     EpochEndOffset,
@@ -22,10 +21,10 @@ from kraft_wire.protocol.messages.fetch_response import SnapshotId as SnapshotId
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import ResponseReceived, RpcRequest, SnapshotVerified
+from kraft_wire.raft.events import ResponseReceived, SnapshotVerified
 from kraft_wire.raft.roles import FetchingSnapshot
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
-from tests.raft.lone_node import CLUSTER_ID, LISTENER
+from tests.raft.election.claimed_leaders import follow
 from tests.raft.quorum_ports import FLUSH_MS
 
 TOPIC = "__cluster_metadata"
@@ -52,18 +51,7 @@ class FalseLeader:
         self.quorum.isolate(self.node.id)
         self.end_offset = self.node.end_offset
         assert self.epoch == LOG_EPOCH + 1
-        self._begin()
-
-    def _begin(self) -> None:
-        asked = begin.PartitionData(leader_id=self.id, leader_epoch=self.epoch)
-        request = begin.BeginQuorumEpochRequest(
-            cluster_id=CLUSTER_ID,
-            voter_id=self.node.id,
-            topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
-            leader_endpoints=[begin.LeaderEndpoint(name=LISTENER, host=f"node-{self.id}", port=9093)],
-        )
-        self.node.step(RpcRequest("begin", request, 1, LISTENER))
-        assert self.node.running.leader_id == self.id
+        follow(self.node, self.id, self.epoch)
 
     def _asked(self, kind: type[Message]) -> int:
         sent = [effect for effect in self.node.effects if isinstance(effect, raft_effects.SendRequest)]

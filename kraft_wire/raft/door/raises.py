@@ -1,0 +1,34 @@
+"""Bound how often requests may raise the epoch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MOST_AT_ONCE: Final = 5
+EVERY_MS: Final = 200
+REPORT_EVERY_MS: Final = 1000
+
+
+class Raises:
+    """Up to ``MOST_AT_ONCE`` raises, then one each ``EVERY_MS``: elections need fewer."""
+
+    __slots__ = ("_full_at_ms", "_next_report_ms")
+
+    def __init__(self) -> None:
+        self._full_at_ms = 0
+        self._next_report_ms = 0
+
+    def take(self, now_ms: int) -> bool:
+        """Note a raise. Returns False if there were too many."""
+        full_at_ms = max(self._full_at_ms, now_ms) + EVERY_MS
+        if full_at_ms > now_ms + MOST_AT_ONCE * EVERY_MS:
+            return False
+        self._full_at_ms = full_at_ms
+        return True
+
+    def may_report(self, now_ms: int) -> bool:
+        """Whether a refused raise should be reported: one in a second is enough."""
+        if now_ms < self._next_report_ms:
+            return False
+        self._next_report_ms = now_ms + REPORT_EVERY_MS
+        return True

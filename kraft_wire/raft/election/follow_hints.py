@@ -1,0 +1,49 @@
+"""Follow up hints about a new leader, which are all that BeginQuorumEpoch is.
+
+Anybody can say that somebody leads. So the node asks the one that is said to lead: at the address in its own
+voter set. Only the answer counts. A leader that isn't a known voter is asked at the address that the hint
+names, if this node has voted for it in this epoch, or has had no leader for a while.
+"""
+
+from __future__ import annotations
+
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.raft.door.claims import is_long_without_leader
+from kraft_wire.raft.election.hints import Hint
+from kraft_wire.raft.fetch_request import fetch_request
+from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.raft.peers import claimed_peer, peer_at, voter_peer
+from kraft_wire.raft.quorum_state import QuorumState
+
+
+def follow_up_hints(quorum: QuorumState) -> None:
+    """Ask the nodes that are said to lead.
+
+    A Fetch acknowledges what isn't flushed yet. So it waits for the flush, unless its epoch is lower than the
+    leader's: then it acknowledges nothing.
+    """
+    hints, now_ms = quorum.hints, quorum.now.monotonic_ms
+    if not hints:
+        return
+    hints.drop_settled(quorum.epoch, now_ms, has_leader=quorum.leader_id is not None)
+    is_flushed = quorum.log.flushed_offset == quorum.log.end_offset
+    for leader_id, hint in hints.due(now_ms):
+        peer = _peer(quorum, leader_id, hint)
+        if peer is None or not (is_flushed or hint.epoch > quorum.epoch):
+            continue
+        if quorum.outgoing.is_ready(peer, FetchRequest, now_ms):
+            hints.asked(leader_id, now_ms)
+            quorum.send(peer, fetch_request(quorum), is_search=True)
+
+
+def _peer(quorum: QuorumState, leader_id: int, hint: Hint) -> Peer | None:
+    """Return the address to ask; None if the hint isn't worth a question."""
+    known = voter_peer(quorum, leader_id)
+    if known is not None:
+        return claimed_peer(known)
+    voted = quorum.state.voted
+    has_our_vote = voted is not None and voted.id == leader_id and hint.epoch == quorum.epoch
+    if not (has_our_vote or is_long_without_leader(quorum)):
+        return None
+    peer = peer_at(quorum, leader_id, hint.endpoints)
+    return None if peer is None else claimed_peer(peer)

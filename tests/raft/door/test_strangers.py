@@ -1,0 +1,229 @@
+"""Strangers at the door of a quorum: requests of anybody who can connect, under any name."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.door.claims import SETTLED_MS
+from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST
+from kraft_wire.raft.effects import HigherEpochRefused, SendRequest
+from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
+from kraft_wire.raft.membership.voters import ReplicaKey
+from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.claimed_leaders import announcement
+from tests.raft.election.vote_requests import vote
+from tests.raft.lone_node import LISTENER, OTHER_DIRECTORY, fetch
+from tests.raft.membership.reconfiguration import Asked
+
+FAR_AHEAD = (2**31 - 1, 2**62)
+
+
+def settled(**settings: int) -> CoreQuorum:
+    """Return a quorum whose leader has led for a while."""
+    quorum = CoreQuorum(3, **settings).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.run_for(SETTLED_MS)
+    return quorum
+
+
+def vote_of(candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> object:
+    """Return a Vote for any voter, of a candidate with a very long log."""
+    return vote(
+        epoch,
+        candidate=candidate.id,
+        directory=candidate.directory_id,
+        last=(epoch - 1, 2**62),
+        voter=-1,
+        pre_vote=pre_vote,
+    )
+
+
+def ask_vote(node: QuorumNode, candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> ErrorCode:
+    asked = Asked(node, vote_of(candidate, epoch, pre_vote=pre_vote))  # type: ignore[arg-type]
+    node.quorum.run_until(lambda: asked.is_answered)
+    (answer,) = asked.answers
+    assert isinstance(answer, VoteResponse)
+    partition = answer.topics[0].partitions[0]
+    assert not partition.vote_granted
+    return ErrorCode.of(partition.error_code)
+
+
+STRANGER = ReplicaKey(77, OTHER_DIRECTORY)
+IMPOSTOR = ReplicaKey(2, OTHER_DIRECTORY)
+"""A voter's id with another directory id."""
+
+
+@pytest.mark.parametrize("pre_vote", [False, True])
+@pytest.mark.parametrize("caller", [STRANGER, IMPOSTOR], ids=["stranger", "impostor"])
+def test_votes_of_strangers_change_nothing_under_a_leader(caller: ReplicaKey, *, pre_vote: bool) -> None:
+    quorum = settled()
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    for node in quorum.nodes.values():
+        assert ask_vote(node, caller, epoch + 1, pre_vote=pre_vote) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    quorum.run_for(10_000)
+    assert quorum.leader is leader
+    assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
+
+
+def test_a_refused_epoch_is_reported_at_most_once_a_second() -> None:
+    quorum = settled()
+    leader = quorum.leader
+    for _ in range(100):
+        ask_vote(leader, STRANGER, leader.running.epoch + 1)
+    reported = [effect for effect in leader.effects if isinstance(effect, HigherEpochRefused)]
+    assert reported == [HigherEpochRefused(STRANGER, leader.running.epoch + 1, leader.running.epoch)]
+
+
+def test_a_known_voter_ends_a_leader_that_has_led_for_a_while() -> None:
+    quorum = settled()
+    leader, other = quorum.leader, quorum.followers()[0]
+    epoch = leader.running.epoch
+    Asked(leader, vote_of(other.config.replica_key, epoch + 1))  # type: ignore[arg-type]
+    assert not leader.running.is_leader
+    quorum.run_until(lambda: quorum.agree() and quorum.leader.running.epoch > epoch)
+
+
+def test_a_known_voter_does_not_end_a_new_leader() -> None:
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    other = quorum.followers()[0].config.replica_key
+    quorum.run_for(SETTLED_MS // 2)
+    assert ask_vote(leader, other, leader.running.epoch + 1) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert quorum.leader is leader
+
+
+def test_a_pre_vote_of_a_known_voter_ends_no_leader() -> None:
+    quorum = settled()
+    leader, other = quorum.leader, quorum.followers()[0].config.replica_key
+    assert ask_vote(leader, other, leader.running.epoch + 1, pre_vote=True) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert quorum.leader is leader
+
+
+def test_followers_keep_to_their_leader_whoever_asks() -> None:
+    quorum = settled()
+    leader, (one, other) = quorum.leader, quorum.followers()
+    for _ in range(20):
+        assert ask_vote(one, other.config.replica_key, one.running.epoch + 1) is (
+            ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+    assert quorum.leader is leader
+
+
+def test_somebody_with_a_voters_ids_costs_one_change_of_leader_in_ten_seconds() -> None:
+    quorum = settled()
+    first = quorum.leader.running.epoch
+    chance = random.Random(1)
+    known = [node.config.replica_key for node in quorum.nodes.values()]
+    changes, leader_id = 0, quorum.leader.id
+    for _ in range(1000):
+        node = chance.choice(list(quorum.nodes.values()))
+        caller = chance.choice([key for key in known if key.id != node.id])
+        epoch = node.running.epoch + chance.randint(1, 3)
+        Asked(node, vote_of(caller, epoch, pre_vote=chance.random() < 0.3))  # type: ignore[arg-type]
+        quorum.run_for(9)
+        if quorum.leaders and quorum.leader.id != leader_id:
+            changes, leader_id = changes + 1, quorum.leader.id
+    assert quorum.now.monotonic_ms < 3 * SETTLED_MS
+    assert changes <= 1
+    quorum.run_until(quorum.agree, within_ms=5000)
+    assert quorum.leader.running.epoch - first < 1000
+
+
+@pytest.mark.parametrize("kraft_version", [0, 1])
+def test_a_voter_that_comes_back_with_a_higher_epoch_gets_in(kraft_version: int) -> None:
+    quorum = CoreQuorum(3, kraft_version=kraft_version).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    away = quorum.followers()[0]
+    away.crash()
+    assert away.election is not None
+    away.election = type(away.election)(leader_id=-1, leader_epoch=away.election.leader_epoch + 9)
+    away.start()
+    quorum.run_until(quorum.agree)
+    assert quorum.leader.running.epoch > 9
+
+
+def test_a_fake_leader_is_not_asked_while_a_leader_is_there() -> None:
+    quorum = settled()
+    for node in quorum.nodes.values():
+        begun = len(node.effects)
+        request = announcement(77, node.running.epoch + 1, host="evil")
+        node.step(RpcRequest("begin", request, 1, LISTENER))
+        sent = [effect for effect in node.effects[begun:] if isinstance(effect, SendRequest)]
+        assert all(request.peer.host != "evil" for request in sent)
+
+
+def test_a_known_voter_is_asked_at_its_known_address_only() -> None:
+    quorum = settled()
+    one, other = quorum.followers()
+    begun = len(one.effects)
+    one.step(RpcRequest("begin", announcement(other.id, one.running.epoch + 1, host="evil"), 1, LISTENER))
+    asked = [effect.peer.host for effect in one.effects[begun:] if isinstance(effect, SendRequest)]
+    assert asked == [f"node-{other.id}"]
+    quorum.run_for(5000)
+    assert quorum.leader.running.epoch == one.running.epoch
+
+
+def test_the_leader_goes_on_fetching_while_hints_are_followed_up() -> None:
+    """A node that is asked because of a hint may not answer for long: that must not hold up the log."""
+    quorum = settled()
+    leader, (one, other) = quorum.leader, quorum.followers()
+    quorum.cut((one.id, other.id), (other.id, one.id))
+    for number in range(50):
+        one.step(RpcRequest(("begin", number), announcement(other.id, one.running.epoch + 1), 1, LISTENER))
+        leader.propose()
+        end = leader.end_offset
+        quorum.run_until(lambda end=end: one.end_offset == end, within_ms=20)  # type: ignore[misc]
+
+
+def test_a_lone_controller_leads_on_whatever_is_asked() -> None:
+    quorum = CoreQuorum(1).start()
+    leader = quorum.elect()
+    quorum.run_for(SETTLED_MS)
+    for number in range(3000):
+        key = ReplicaKey(number % 5, OTHER_DIRECTORY)
+        ask_vote(leader, key, leader.running.epoch + MAX_EPOCHS_PER_REQUEST)
+    assert (leader.running.is_leader, leader.running.epoch) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda node, number: vote_of(STRANGER, node.running.epoch + 1 + number),
+        lambda node, number: vote_of(IMPOSTOR, node.running.epoch + 1, pre_vote=True),
+        lambda node, number: announcement(number % 4, node.running.epoch + number % 7),
+    ],
+    ids=["votes", "pre-votes", "announcements"],
+)
+def test_a_failover_works_while_strangers_ask(forge: Callable[[QuorumNode, int], object]) -> None:
+    quorum = settled()
+    quorum.leader.crash()
+    epoch = max(node.running.epoch for node in quorum.nodes.values() if node.is_up)
+    for number in range(200):
+        for node in quorum.nodes.values():
+            if node.is_up:
+                Asked(node, forge(node, number))  # type: ignore[arg-type]
+        quorum.run_for(1)
+        if quorum.leaders:
+            break
+    assert quorum.leaders, "not within 200 ms"
+    assert quorum.leader.running.epoch <= epoch + 3
+
+
+def test_few_observers_are_remembered() -> None:
+    quorum = CoreQuorum(1).start()
+    leader = quorum.elect()
+    for number in range(MOST_OBSERVERS + 500):
+        request = fetch(2, 1, epoch=1, replica=10_000 + number, directory=Uuid(number.to_bytes(16, "big")))
+        leader.step(RpcRequest(("fetch", number), request, 18, LISTENER))
+    leadership = leader.running._quorum.leadership
+    assert leadership is not None
+    assert len(leadership.observers) == MOST_OBSERVERS
