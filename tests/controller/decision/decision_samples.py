@@ -38,6 +38,7 @@ from kraft_wire.protocol.messages.produce_request import (
     TopicProduceData,
 )
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.controller.controller_harness import NODE_ID, SESSION_TIMEOUT_MS, directory, uuid
 from tests.controller.topic_cluster import TopicCluster, new_topic
 
@@ -104,6 +105,11 @@ def _assign(partition: int) -> Sample:
     return make
 
 
+def _features(name: str, level: int) -> Sample:
+    update = FeatureUpdateKey(feature=name, max_version_level=level)
+    return lambda cluster: UpdateFeaturesRequest(feature_updates=[update])
+
+
 def _controller(host: str) -> Sample:
     return lambda cluster: ControllerRegistrationRequest(
         controller_id=NODE_ID, incarnation_id=uuid(77), listeners=[Listener("CONTROLLER", host, 9093, 0)]
@@ -154,6 +160,7 @@ SUCCEEDING: Final[dict[str, tuple[Sample, ...]]] = {
     ),
     "ControllerRegistration": (_controller("localhost"),),
     "AssignReplicasToDirs": (_assign(0),),
+    "UpdateFeatures": (_features("kraft.version", 1),),
 }
 """Requests by API that succeed. Produce never does."""
 
@@ -186,5 +193,6 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
     "AllocateProducerIds": (lambda cluster: AllocateProducerIdsRequest(broker_id=1, broker_epoch=-1),),
     "ControllerRegistration": (_controller(""),),
     "AssignReplicasToDirs": (_assign(9),),
+    "UpdateFeatures": (_features("metadata.version", 1), _features("missing", 1)),
 }
 """Requests by API that fail as a whole or for one item."""

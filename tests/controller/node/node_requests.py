@@ -9,13 +9,12 @@ from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbea
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
-from kraft_wire.raft.events import (
-    RpcRequest,
-)
-from tests.controller.controller_harness import CLUSTER_ID, directory, uuid
-from tests.controller.lone_controller import LISTENER, NODE_ID, LoneController, active_controller
+from kraft_wire.raft.election import elections
+from kraft_wire.raft.events import RpcRequest
+from tests.controller.controller_harness import CLUSTER_ID, directory
+from tests.controller.lone_controller import LISTENER, LoneController, active_controller
 
 
 def register_broker(broker_id: int = 1) -> registration.BrokerRegistrationRequest:
@@ -67,14 +66,7 @@ def consume(offset: int, max_wait_ms: int = 500) -> FetchRequest:
 
 
 def lose_leadership(controller: LoneController) -> None:
-    """Make a node that is not a voter a candidate in a higher epoch."""
-    partition = PartitionData(
-        replica_epoch=controller.node.core.epoch + 1,
-        replica_id=99,
-        voter_directory_id=uuid(1),
-        last_offset_epoch=0,
-        last_offset=0,
-    )
-    topics = [TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])]
-    vote = VoteRequest(cluster_id=CLUSTER_ID, voter_id=NODE_ID, topics=topics)
-    controller.step(RpcRequest("vote", vote, 2, LISTENER))
+    """Let a node learn of a higher epoch. A lone voter believes nobody, so this is done by hand."""
+    quorum = controller.node.core._quorum
+    elections.become_unattached(quorum, quorum.epoch + 1)
+    controller.step(RpcRequest("nothing", DescribeQuorumRequest(), 2, LISTENER))
