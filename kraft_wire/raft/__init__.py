@@ -29,8 +29,8 @@ Rules that hold everywhere in this package:
   a time, begun by a leader that has committed in its own epoch, keeps any two majorities overlapping
   (``membership/change.py``).
 - Requests prove nothing. They raise the epoch only where that can help an election (``door/claims.py``), and
-  name leaders only as hints (``election/follow_hints.py``). What counts are the answers of the nodes that this
-  node asks, at the addresses in its voter set and its configuration.
+  name leaders only as hints (``election/follow_hints.py``). What counts are the answers of the nodes that
+  this node asks, at the addresses in its voter set and its configuration.
 - Impossible answers are rejected (``follower/rejected_answers.py``, ``epoch_limits.py``): they change
   nothing, are logged, and don't count as hearing from the leader. A follower never truncates what it knows
   to be committed.
