@@ -1,0 +1,188 @@
+"""Strangers at the door of running controllers, on PLAINTEXT: forged requests of raft, and a fake leader."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
+from kraft_wire.protocol.messages import describe_quorum_request, end_quorum_epoch_request, vote_request
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
+from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.protocol.uuid import Uuid
+from tests.support.controller_process import Client, ControllerProcess, formatted
+from tests.support.live_quorum import Controllers, three_controllers
+
+TOPIC = "__cluster_metadata"
+ABSURD_EPOCH = 2_146_435_071
+STRANGER = 77
+
+
+def _vote(epoch: int, candidate_id: int, *, pre_vote: bool = False, voter_id: int = -1) -> VoteRequest:
+    """Return a Vote of a stranger with a very long log, or of one with a voter's id."""
+    asked = vote_request.PartitionData(
+        replica_epoch=epoch,
+        replica_id=candidate_id,
+        replica_directory_id=Uuid(b"\x07" * 16),
+        voter_directory_id=Uuid(b"\x09" * 16) if voter_id >= 0 else Uuid.ZERO,
+        last_offset_epoch=epoch - 1,
+        last_offset=2**62,
+        pre_vote=pre_vote,
+    )
+    topic = vote_request.TopicData(topic_name=TOPIC, partitions=[asked])
+    return VoteRequest(cluster_id=None, voter_id=voter_id, topics=[topic])
+
+
+def _begin(epoch: int, leader_id: int, port: int) -> BeginQuorumEpochRequest:
+    asked = begin.PartitionData(leader_id=leader_id, leader_epoch=epoch)
+    return BeginQuorumEpochRequest(
+        cluster_id=None,
+        voter_id=-1,
+        topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
+        leader_endpoints=[begin.LeaderEndpoint(name="CONTROLLER", host="127.0.0.1", port=port)],
+    )
+
+
+def _end(epoch: int, leader_id: int, successor_id: int) -> EndQuorumEpochRequest:
+    asked = end_quorum_epoch_request.PartitionData(
+        leader_id=leader_id, leader_epoch=epoch, preferred_successors=(successor_id,)
+    )
+    topic = end_quorum_epoch_request.TopicData(topic_name=TOPIC, partitions=[asked])
+    return EndQuorumEpochRequest(cluster_id=None, topics=[topic])
+
+
+@contextmanager
+def fake_leader() -> Iterator[tuple[int, list[str]]]:
+    """Listen like a leader, and note who connects."""
+    visits: list[str] = []
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, address = server.accept()
+                visits.append(f"{address[0]}:{address[1]}")
+                connection.close()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield server.getsockname()[1], visits
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join()
+
+
+def _leader_and_epoch(client: Client) -> tuple[int, int]:
+    """Return the leader and the epoch that a controller answers a Vote of the first epoch with."""
+    response = client.call(_vote(1, STRANGER), 2, VoteResponse)
+    partition = response.topics[0].partitions[0]
+    return partition.leader_id, partition.leader_epoch
+
+
+def _clients(controllers: Controllers) -> dict[int, Client]:
+    addresses = {id: address.split(":") for id, address in controllers.addresses.items()}
+    return {id: Client(host, int(port)) for id, (host, port) in addresses.items()}
+
+
+@contextmanager
+def quorum(folder: Path) -> Iterator[tuple[Controllers, dict[int, Client], int]]:
+    """Run three controllers that all know their leader; give a client of each, and the epoch."""
+    with three_controllers(folder) as controllers:
+        controllers.write(range(3))
+        leader = controllers.leader()
+        for id, process in controllers.processes.items():
+            if id != leader:
+                process.wait_for("role changed")
+        clients = _clients(controllers)
+        try:
+            yield controllers, clients, _leader_and_epoch(clients[leader])[1]
+        finally:
+            for client in clients.values():
+                client.close()
+
+
+def _forge(clients: dict[int, Client], requests: Sequence[tuple[Message, int]], times: int = 1) -> None:
+    """Send the same requests to every controller again and again, and take the answers."""
+    for client in clients.values():
+        for _ in range(times):
+            for request, version in requests:
+                client.send(request, version)
+            for _ in requests:
+                client.receive(Message)
+
+
+@pytest.mark.parametrize("candidate_id", [STRANGER, 2])
+def test_votes_and_pre_votes_of_strangers_change_neither_leader_nor_epoch(
+    tmp_path: Path, candidate_id: int
+) -> None:
+    with quorum(tmp_path) as (controllers, clients, epoch):
+        leader = controllers.leader()
+        requests = [
+            (_vote(epoch + 1, candidate_id), 2),
+            (_vote(epoch + 1, candidate_id, pre_vote=True), 2),
+            (_vote(epoch + 1, candidate_id, voter_id=1), 2),
+            (_vote(ABSURD_EPOCH, candidate_id), 2),
+        ]
+        _forge(clients, requests, times=500)
+        controllers.write(range(3, 6))
+        assert controllers.leader() == leader
+        assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
+        controllers.processes[leader].wait_for("higher epoch refused")
+
+
+def test_a_forged_announcement_redirects_nobody(tmp_path: Path) -> None:
+    with quorum(tmp_path) as (controllers, clients, epoch), fake_leader() as (port, visits):
+        leader = controllers.leader()
+        requests: list[tuple[Message, int]] = [
+            (_begin(epoch + 1, claimed, port), 1) for claimed in (1, 2, 3, STRANGER)
+        ]
+        _forge(clients, requests, times=50)
+        controllers.write(range(3, 6))
+        assert not visits
+        assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
+
+
+def test_a_forged_resignation_ends_no_leader(tmp_path: Path) -> None:
+    with quorum(tmp_path) as (controllers, clients, epoch):
+        leader = controllers.leader()
+        requests: list[tuple[Message, int]] = [
+            (_end(epoch, leader, successor), 1) for successor in (1, 2, 3) if successor != leader
+        ]
+        _forge(clients, requests, times=50)
+        controllers.write(range(3, 6))
+        assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
+
+
+def test_a_lone_controller_leads_on_after_thousands_of_votes_and_restarts(tmp_path: Path) -> None:
+    file = formatted(tmp_path, {})
+    with ControllerProcess(file) as process:
+        process.wait_for("active controller")
+        with process.client() as client:
+            _, epoch = _leader_and_epoch(client)
+            for number in range(2_100):
+                forged = _vote(epoch + (1 << 16), candidate_id=number % 9)
+                answer = client.call(forged, 2, VoteResponse).topics[0].partitions[0]
+                assert ErrorCode.of(answer.error_code) is ErrorCode.UNKNOWN_LEADER_EPOCH
+            assert _leader_and_epoch(client)[1] == epoch
+        process.terminate()
+    with ControllerProcess(file) as process:
+        process.wait_for("active controller")
+        with process.client() as client:
+            topic = describe_quorum_request.TopicData(
+                topic_name=TOPIC, partitions=[describe_quorum_request.PartitionData(0)]
+            )
+            asked = describe_quorum_request.DescribeQuorumRequest(topics=[topic])
+            described = client.call(asked, 2, DescribeQuorumResponse).topics[0].partitions[0]
+            assert described.leader_epoch == epoch + 1
