@@ -14,7 +14,7 @@ MAX_WAIT_MS: Final = 500
 
 
 def fetch_request(quorum: QuorumState) -> FetchRequest:
-    """Return the Fetch of what follows our log."""
+    """Return the Fetch of what follows the flushed part of our log. It acknowledges what is before that."""
     config, log = quorum.config, quorum.log
     high_watermark = quorum.high_watermark
     return FetchRequest(
@@ -31,8 +31,8 @@ def fetch_request(quorum: QuorumState) -> FetchRequest:
                     FetchPartition(
                         partition=METADATA_PARTITION,
                         current_leader_epoch=quorum.epoch,
-                        fetch_offset=log.end_offset,
-                        last_fetched_epoch=log.last_epoch,
+                        fetch_offset=log.flushed_offset,
+                        last_fetched_epoch=log.last_flushed_epoch,
                         replica_directory_id=config.directory_id,
                         high_watermark=-1 if high_watermark is None else high_watermark,
                     )

@@ -79,6 +79,13 @@ class LogState:
             return self.epochs.latest_epoch
         return self.latest_snapshot.epoch if self.latest_snapshot is not None else 0
 
+    @property
+    def last_flushed_epoch(self) -> int:
+        """The epoch of the last record that is flushed, in the log or in a snapshot; 0 if there is none."""
+        if self.flushed_offset == self.end_offset:
+            return self.last_epoch
+        return self.epoch_at(self.flushed_offset - 1) if self.flushed_offset else 0
+
     def epoch_at(self, offset: int) -> int:
         """Return the epoch of the record at ``offset``.
 

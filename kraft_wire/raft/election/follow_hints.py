@@ -17,21 +17,14 @@ from kraft_wire.raft.quorum_state import QuorumState
 
 
 def follow_up_hints(quorum: QuorumState) -> None:
-    """Ask the nodes that are said to lead.
-
-    A Fetch acknowledges what isn't flushed yet. So it waits for the flush, unless its epoch is lower than the
-    leader's: then it acknowledges nothing.
-    """
+    """Ask the nodes that are said to lead."""
     hints, now_ms = quorum.hints, quorum.now.monotonic_ms
     if not hints:
         return
     hints.drop_settled(quorum.epoch, now_ms, has_leader=quorum.leader_id is not None)
-    is_flushed = quorum.log.flushed_offset == quorum.log.end_offset
     for leader_id, hint in hints.due(now_ms):
         peer = _peer(quorum, leader_id, hint)
-        if peer is None or not (is_flushed or hint.epoch > quorum.epoch):
-            continue
-        if quorum.outgoing.is_ready(peer, FetchRequest, now_ms):
+        if peer is not None and quorum.outgoing.is_ready(peer, FetchRequest, now_ms):
             hints.asked(leader_id, now_ms)
             quorum.send(peer, fetch_request(quorum), is_search=True)
 

@@ -15,15 +15,16 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import (
     Effect,
     SendRequest,
 )
 from kraft_wire.raft.election.hints import KEPT_MS, MOST_HINTS
-from kraft_wire.raft.events import Flushed, ResponseReceived
+from kraft_wire.raft.events import ResponseReceived
 from kraft_wire.raft.quorum_state import LEADER_RECORD_WAIT_MS
-from kraft_wire.raft.roles import Role, Unattached
+from kraft_wire.raft.roles import Role
 from tests.raft.election.claimed_leaders import fetch_answer, fetches, questions
 from tests.raft.election.vote_requests import answer, vote
 from tests.raft.lone_node import (
@@ -160,14 +161,14 @@ def test_an_unknown_leader_is_asked_only_after_a_while_without_a_leader(leaderle
     assert questioned(leaderless.pass_ms(LONG_MS), 7) == [("other.example", 9093)]
 
 
-def test_a_hint_is_followed_up_when_the_log_is_flushed(leaderless: LoneNode) -> None:
-    """A Fetch in our epoch acknowledges all that is before its offset."""
-    follow(leaderless)
+def test_the_question_acknowledges_only_what_is_flushed(leaderless: LoneNode) -> None:
     log = leaderless.core._quorum.log
-    log.note_append(5, log.end_offset + 1, 100)
-    leaderless.core._quorum.become(Unattached(6, leaderless.now.monotonic_ms + 1000))
-    assert questioned(leaderless.ask(begin(6, leader=3), 1), 3) == []
-    assert questioned(leaderless.step(Flushed(log.end_offset)), 3) == [("third.example", 9093)]
+    flushed = log.flushed_offset
+    log.note_append(1, log.end_offset + 3, 100)
+    (question,) = questions(leaderless.ask(begin(5), 1), 2)
+    assert isinstance(question.request, FetchRequest)
+    asked = question.request.topics[0].partitions[0]
+    assert (asked.fetch_offset, asked.last_fetched_epoch) == (flushed, 1)
 
 
 def test_a_hint_is_forgotten_when_the_leader_is_known(leaderless: LoneNode) -> None:
