@@ -125,7 +125,9 @@ def report_problem(effect: Problem) -> None:
                 " leads; to give the records up, format this node again",
             )
         case raft_effects.EpochsUsedUp(epoch):
-            log.error("epochs exhausted", epoch=epoch, advice="only another controller can become leader")
+            log.error(
+                "epochs exhausted", epoch=epoch, advice="see `kraft-wire fsck`: the epoch can be lowered"
+            )
         case HandlerFailed(api_key, version, error):
             log.error(
                 "request failed",
