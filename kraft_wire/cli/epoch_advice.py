@@ -23,8 +23,8 @@ def epoch_advice(found: Inspection) -> str | None:
     if LAST_EPOCH - found.last_record_epoch <= FAR:
         return (
             f"The last record has epoch {found.last_record_epoch}, and {left:,} epochs are left for "
-            "elections. This can't be lowered, because records keep their epochs: find out who raises it, and "
-            "move to a new cluster before they are used up."
+            "elections. This can't be lowered, because records keep their epochs: find out who raises it, "
+            "and move to a new cluster before they are used up."
         )
     if found.known_epoch - found.last_record_epoch <= FAR:
         return None
