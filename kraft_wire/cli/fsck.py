@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.errors import complain, stop_writing
+from kraft_wire.cli.epoch_advice import epoch_advice, lower
+from kraft_wire.cli.errors import UsageError, complain, stop_writing
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER
 from kraft_wire.storage.errors import NotFormatted
@@ -44,11 +45,20 @@ class Report(msgspec.Struct):
     topic_partitions: int = 0
 
 
-def fsck(directory: Path, /, *, repair: bool = False, json: bool = False) -> int:
+def fsck(
+    directory: Path,
+    /,
+    *,
+    repair: bool = False,
+    json: bool = False,
+    lower_epoch: int | None = None,
+    yes: bool = False,
+) -> int:
     """Check every file of a controller's folder; with --repair, cut out the damage.
 
-    Changes nothing without --repair. The folder of a running controller can be checked. The exit status is 0
-    if everything is whole, 1 if something is damaged, 2 if the folder can't be checked.
+    Changes nothing without --repair and --lower-epoch. The folder of a running controller can be checked. The
+    exit status is 0 if everything is whole, 1 if something is damaged, 2 if the folder can't be checked or
+    changed, 3 if --yes is missing.
 
     For example:
 
@@ -65,13 +75,26 @@ def fsck(directory: Path, /, *, repair: bool = False, json: bool = False) -> int
         with peers needs no repair: it fetches them when it starts. One without peers loses them for good.
     json
         Print one JSON object instead of text.
+    lower_epoch
+        Lower the node's epoch to this one, after strangers or failed elections have raised it far. It must be
+        above the epoch of every record. All controllers and brokers must be stopped, and all must get the
+        same epoch. The files as they were are kept.
+    yes
+        Confirm that all this is so.
     """
+    if lower_epoch is not None and (repair or json):
+        raise UsageError("--lower-epoch goes without --repair and --json")
+    if yes and lower_epoch is None:
+        raise UsageError("--yes goes with --lower-epoch")
     problem = _why_no_folder(directory)
     if problem is not None:
         complain(f"{directory}: {problem}")
         return EXIT_CANNOT_LOOK
     try:
-        return _fsck(metadata_dir_of(directory.absolute()), repair, json)
+        metadata_dir = metadata_dir_of(directory.absolute())
+        if lower_epoch is not None:
+            return lower(metadata_dir, lower_epoch, is_confirmed=yes)
+        return _fsck(metadata_dir, repair, json)
     except NotFormatted as error:
         complain(
             f"{error.path.parent}: neither {META_PROPERTIES} nor {PARTITION_FOLDER} is there: the folder is "
@@ -182,6 +205,9 @@ def _lines(report: Report) -> Iterator[tuple[Status | None, str]]:
             f"Only history below offset {offset} is lost: a snapshot holds the state at that offset.",
         )
     yield None, _verdict(report)
+    advice = epoch_advice(inspection)
+    if advice is not None:
+        yield "damaged", advice
 
 
 def _loss(inspection: Inspection, first: int, end: int, *, is_cut: bool) -> str:

@@ -16,6 +16,7 @@ from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
 from kraft_wire.server.network.listeners import Acceptor, advertised, bind, listen
 from kraft_wire.server.owner import NodeOwner, read_clocks
+from kraft_wire.server.ports.file_watch import watch_files
 from kraft_wire.server.reports.limits import report_limits
 from kraft_wire.server.reports.node import NodeReports
 from kraft_wire.server.reports.quorum_watch import QuorumWatch, report_start
@@ -78,6 +79,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
             nursery.start_soon(watch.run)
+            nursery.start_soon(watch_files, store.check_files)
             nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters)
             nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
             async with trio.open_nursery() as accepting:

@@ -8,9 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kraft_wire.storage.errors import DiskFailed
+from kraft_wire.storage.errors import DiskFailed, FileGone
 
 TEMPORARY_SUFFIX = ".tmp"
+
+FileIdentity = tuple[int, int]
+"""Device and inode of a file: the same name may belong to another file later."""
+
+
+def identity_of(fd: int) -> FileIdentity:
+    """Return the identity of an open file. Raises OSError."""
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
 
 
 class Disk:
@@ -43,6 +52,23 @@ class Disk:
         """Raise DiskFailed if anything failed before."""
         if self._failure is not None:
             raise self._failure
+
+    def check_present(self, path: Path, identity: FileIdentity | None, advice: str) -> None:
+        """Raise FileGone unless there is a file of this name and, if given, identity. ``advice`` says what to
+        do about a deleted one. Raises DiskFailed if the folder can't be read."""
+        if not self.is_present(path, identity):
+            gone = next((folder for folder in reversed(path.parents) if not folder.exists()), path)
+            self._failure = self._failure or FileGone(gone, advice)
+            raise self._failure
+
+    def is_present(self, path: Path, identity: FileIdentity | None) -> bool:
+        """Whether there is a file of this name and, if given, identity. Raises DiskFailed."""
+        with self._latched(path, "a look at it"):
+            try:
+                status = path.stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        return identity in (None, (status.st_dev, status.st_ino))
 
     def write(self, fd: int, data: bytes, position: int, path: Path) -> None:
         """Write all of ``data`` at ``position``, in one system call unless the kernel takes less at once."""

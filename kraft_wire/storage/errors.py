@@ -140,6 +140,20 @@ class DiskFailed(StorageError):
         self.errno = error.errno
 
 
+class FileGone(DiskFailed):
+    """A file that was deleted, moved or replaced while the node worked with it. What is written to it is lost
+    with the process, so the process must end before it acknowledges more."""
+
+    def __init__(self, path: Path, advice: str) -> None:
+        StorageError.__init__(
+            self,
+            path,
+            "was deleted, moved or replaced while the controller worked with it, so nothing more is "
+            f"acknowledged. If it was moved, move it back; {advice}; then start the controller again",
+        )
+        self.errno = errno.ENOENT
+
+
 class OffsetBelowStart(LogError):
     """A read of records that were deleted. A snapshot holds their outcome."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,14 +21,14 @@ from kraft_wire.log.files import (
     parse_partition_metadata,
     partition_metadata_text,
 )
-from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk
+from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk, FileIdentity, identity_of
 from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
 
-META_PROPERTIES_MISSING = (
-    "is missing, but there is a metadata log: restore it from a copy, or write it again with version=1, "
-    "cluster.id as on the other nodes, node.id as in the configuration, and the directory.id that the voters "
-    "know this node by"
+_RESTORE_IDENTITY = (
+    "restore it from a copy, or write it again with version=1, cluster.id as on the other nodes, node.id as "
+    "in the configuration, and the directory.id that the voters know this node by"
 )
+META_PROPERTIES_MISSING = f"is missing, but there is a metadata log: {_RESTORE_IDENTITY}"
 LOCK = ".lock"
 _FLOCK = struct.Struct("hhqqi4x")
 """Linux's struct flock: type, whence, start, length, process."""
@@ -41,7 +41,13 @@ class Folder:
     """The metadata folder, locked until ``close``."""
 
     def __init__(
-        self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk, rebuilt: list[Path]
+        self,
+        path: Path,
+        properties: MetaProperties,
+        locks: ExitStack,
+        lock_files: Mapping[Path, FileIdentity],
+        disk: Disk,
+        rebuilt: list[Path],
     ) -> None:
         self.path = path
         self.properties = properties
@@ -49,11 +55,22 @@ class Folder:
         self.rebuilt = rebuilt
         """Files that were damaged and were rebuilt, which always have the same contents."""
         self._locks = locks
+        self._lock_files = lock_files
 
     @property
     def partition_path(self) -> Path:
         """The folder of segments, snapshots and quorum-state."""
         return self.path / PARTITION_FOLDER
+
+    def check_files(self) -> None:
+        """Raise FileGone if a lock or a meta.properties was deleted or moved. May run in another thread."""
+        for lock, identity in self._lock_files.items():
+            self.disk.check_present(
+                lock, identity, "if it was deleted, make sure that no other process works on the folder"
+            )
+            self.disk.check_present(
+                lock.with_name(META_PROPERTIES), None, f"if it was deleted, {_RESTORE_IDENTITY}"
+            )
 
     def close(self) -> None:
         """Unlock the folders for other processes."""
@@ -80,10 +97,13 @@ def open_folder(
         expected_cluster = cluster_id if cluster_id is not None else found[metadata_dir].cluster_id
         check_identity(path, properties, expected_cluster, node_id)
     with ExitStack() as locks:
+        lock_files: dict[Path, FileIdentity] = {}
         for path in paths:
-            locks.callback(os.close, _lock(path / LOCK))
+            fd = _lock(path / LOCK)
+            locks.callback(os.close, fd)
+            lock_files[path / LOCK] = identity_of(fd)
         rebuilt = _open_partition(metadata_dir / PARTITION_FOLDER, disk)
-        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk, rebuilt)
+        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), lock_files, disk, rebuilt)
 
 
 def read_meta_properties(folder: Path) -> MetaProperties:

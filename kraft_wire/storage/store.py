@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from kraft_wire.log.files import ElectionState, MetaProperties
+from kraft_wire.log.files import QUORUM_STATE, ElectionState, MetaProperties
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.folder import Folder, open_folder
 from kraft_wire.storage.log.metadata_log import DEFAULT_LOG_CONFIG, LogConfig, MetadataLog
@@ -14,6 +14,8 @@ from kraft_wire.storage.quorum_state import write_election_state
 from kraft_wire.storage.recovery.startup import Recovery, Startup
 from kraft_wire.storage.recovery.vote_guards import VoteGuard
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore, bootstrap_values
+
+QUORUM_STATE_GONE = "if it was deleted, the controller won't vote in epochs in which it may have voted"
 
 
 class Store:
@@ -105,6 +107,20 @@ class Store:
             self.log.note_quorum_epoch(state.leader_epoch)
         if state.leader_epoch > self.no_vote_up_to_epoch:
             self._no_vote_up_to.remove()
+
+    def check_files(self) -> None:
+        """Raise FileGone if somebody else deleted, moved or replaced a file that a restart needs: without it
+        records or votes would be lost, or the node wouldn't start. Files that are made again don't count.
+
+        May run in another thread.
+        """
+        self.folder.check_files()
+        self.log.check_files()
+        self.snapshots.check_latest_present()
+        self._lost_below.check_present()
+        self._no_vote_up_to.check_present()
+        if self.election is not None:
+            self.disk.check_present(self.folder.partition_path / QUORUM_STATE, None, QUORUM_STATE_GONE)
 
     @property
     def lost_below_offset(self) -> int | None:

@@ -126,7 +126,9 @@ def report_problem(effect: Problem) -> None:
                 " leads; to give the records up, format this node again",
             )
         case raft_effects.EpochsUsedUp(epoch):
-            log.error("epochs exhausted", epoch=epoch, advice="only another controller can become leader")
+            log.error(
+                "epochs exhausted", epoch=epoch, advice="see `kraft-wire fsck`: the epoch can be lowered"
+            )
         case raft_effects.JoinRefused(leader_id, error, text):
             log.error(
                 "join refused",

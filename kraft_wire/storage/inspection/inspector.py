@@ -27,7 +27,7 @@ from kraft_wire.storage.log.durable_floor import read_floor
 from kraft_wire.storage.log.log_recovery import LOG_IS_MISSING, Diagnosis, diagnose, has_leftovers
 from kraft_wire.storage.log.segment import Segment
 from kraft_wire.storage.quorum_state import read_static_voter_ids
-from kraft_wire.storage.recovery.repair import ASIDE_MARK, segment_paths
+from kraft_wire.storage.recovery.repair import ASIDE_MARK, LOWERED_MARK, segment_paths
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, read_guard
 from kraft_wire.storage.snapshots.snapshot_store import CORRUPT_SUFFIX, SnapshotStore
 
@@ -81,6 +81,7 @@ class _Inspector:
             self._log()
             self._losses()
             self._others()
+        self.report.note_epochs()
         return self.report
 
     def _snapshots(self) -> None:
@@ -202,6 +203,8 @@ class _Inspector:
                 continue
             if ASIDE_MARK in path.name or path.name.endswith(CORRUPT_SUFFIX):
                 self.findings.add(path, "aside", "kept because it was damaged")
+            elif LOWERED_MARK in path.name:
+                self.findings.add(path, "aside", "kept when the epoch was lowered")
             elif path.name.endswith(LEFTOVER_SUFFIXES):
                 self.findings.add(path, "leftover", "removed at the next start")
             elif parse_segment_file_name(path.name) is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import google_crc32c
 
 from kraft_wire.log.recovery import Floor
-from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.disk import Disk, identity_of
 
 FILE_NAME = "durable-floor"
 
@@ -59,6 +59,7 @@ class DurableFloor:
         """The floor when the file was opened; None if there was none."""
         self._is_written = False
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._identity = identity_of(self._fd)
 
     def write(self, floor: Floor, *, flush: bool = False) -> None:
         """Overwrite the floor. Raises DiskFailed."""
@@ -69,6 +70,10 @@ class DurableFloor:
         self._is_written = True
         if flush:
             self._disk.flush_data(self._fd, self._path)
+
+    def check_present(self) -> None:
+        """Raise FileGone if the file is not there any more under its name."""
+        self._disk.check_present(self._path, self._identity, "if it was deleted, it is made again")
 
     def close(self) -> None:
         os.close(self._fd)

@@ -222,6 +222,20 @@ class MetadataLog:
             self._remove_below_start()
             return end_offset
 
+    def check_files(self) -> None:
+        """Raise FileGone if somebody else deleted or moved a file that a restart needs. May run in another
+        thread."""
+        self._floor.check_present()
+        for segment in list(self._segments):
+            if not segment.is_present():
+                self._check_segment(segment)
+
+    def _check_segment(self, segment: Segment) -> None:
+        """Raise FileGone, unless the log itself has removed the segment meanwhile."""
+        with self._flushing, self._files:
+            if segment in self._segments:
+                segment.check_present()
+
     def _write_floor(self, *, flush: bool = False) -> None:
         floor = Floor(self.flushed_offset, self.quorum_epoch, self.committed_offset)
         self._floor.write(floor, flush=flush)

@@ -13,9 +13,13 @@ from kraft_wire.log.files import (
     segment_file_name,
 )
 from kraft_wire.log.index import SegmentIndex
-from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.disk import Disk, identity_of
 from kraft_wire.storage.log.batch_reader import read_batches
 
+GONE = (
+    "if it was deleted, restore its folder from a copy; without one, a controller with peers fetches what it "
+    "lost from the leader, and one that is alone has lost these records"
+)
 _PAGE_SIZE_BYTES = 4096
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 
@@ -36,6 +40,7 @@ class Segment:
         self.folder = folder
         self.path = folder / segment_file_name(base_offset)
         self.fd = fd
+        self._identity = identity_of(fd)
         self._disk = disk
         self._index_paths = [
             folder / segment_file_name(base_offset, suffix) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)
@@ -153,8 +158,17 @@ class Segment:
         self._disk.truncate(self.fd, self.size_bytes, self.path)
 
     def flush(self) -> None:
-        """Wait until every batch is on stable storage. Raises DiskFailed."""
+        """Wait until every batch is on stable storage, in a file that is still there. Raises DiskFailed."""
         self._disk.flush_data(self.fd, self.path)
+        self.check_present()
+
+    def is_present(self) -> bool:
+        """Whether the file is still there under its name. Raises DiskFailed."""
+        return self._disk.is_present(self.path, self._identity)
+
+    def check_present(self) -> None:
+        """Raise FileGone if the file is not there any more under its name."""
+        self._disk.check_present(self.path, self._identity, GONE)
 
     def close(self) -> None:
         """Close the files."""

@@ -18,6 +18,8 @@ from kraft_wire.storage.errors import CorruptLog
 from kraft_wire.storage.log.durable_floor import DurableFloor
 
 ASIDE_MARK = ".corrupt-"
+LOWERED_MARK = ".lowered-"
+"""In the names of files that were kept when a node's epoch was lowered."""
 _CHUNK_SIZE_BYTES = 1024 * 1024
 
 

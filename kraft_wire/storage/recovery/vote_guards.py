@@ -71,9 +71,23 @@ class VoteGuard:
     def remove(self) -> None:
         """Delete the file. Raises DiskFailed."""
         if self.number is not None:
+            self.number = None  # first: ``check_present`` may run in another thread
             self._disk.remove(self._path)
             self._disk.flush_folder(self._path.parent)
-            self.number = None
+
+    def check_present(self) -> None:
+        """Raise FileGone if the file should be there and is not. May run in another thread."""
+        if (
+            self.number is not None
+            and not self._disk.is_present(self._path, None)
+            and self.number is not None
+        ):
+            self._disk.check_present(
+                self._path,
+                None,
+                "if it was deleted, move the whole folder away and format it again, because this node's vote "
+                "could lose records; it fetches everything from the leader",
+            )
 
 
 def read_guard(path: Path) -> int | None:

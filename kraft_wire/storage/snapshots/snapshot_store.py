@@ -30,6 +30,10 @@ kept."""
 LEGACY_BOOTSTRAP = "bootstrap.checkpoint"
 """The file in the metadata folder with the bootstrap records, as Kafka before 4.4 wrote it."""
 
+GONE = (
+    "if it was deleted, restore it from a copy; without one, the controller starts only if the log or its "
+    "peers have what the snapshot held"
+)
 _READ_ONLY = 0o400
 
 
@@ -196,6 +200,12 @@ class SnapshotStore:
         size_bytes = write_snapshot(self.folder, snapshot_id, chunks, self._disk)
         self.add(snapshot_id)
         return size_bytes
+
+    def check_latest_present(self) -> None:
+        """Raise FileGone if the newest snapshot is not there any more. May run in another thread: the newest
+        one is never deleted by the node."""
+        if self._ids:
+            self._disk.check_present(self.path(self._ids[-1]), None, GONE)
 
     def delete(self, snapshot_id: SnapshotId) -> None:
         """Delete a snapshot. Raises DiskFailed.
