@@ -14,7 +14,7 @@ COMMANDS = "kraft_wire.cli"
 HELP_WORDS = {"--help", "-h", "help"}
 VERSION_FLAGS = ("--version", "-V")
 LOGGING_OPTIONS = {"--log-level", "--log-format"}
-GROUPS = {"storage", "codec", "pipeline"}
+GROUPS = {"storage", "codec", "pipeline", "quorum"}
 """Commands that only show their help if nothing follows them, as ``kraft-wire`` alone does."""
 
 
@@ -71,6 +71,11 @@ pipeline.command(f"{COMMANDS}.pipeline.report:pipeline_report", name="report")
 pipeline.command(f"{COMMANDS}.pipeline.restore:pipeline_restore", name="restore")
 pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
+
+quorum = _app("quorum", "Show a quorum of controllers, with a leader or without.")
+quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
+quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
+app.command(quorum)
 
 
 @app.command(name="help")
