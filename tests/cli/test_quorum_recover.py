@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import pty
 import shutil
+import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,14 @@ from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
-from tests.support.controller_process import CLUSTER_ID
+from tests.support.controller_process import (
+    CLUSTER_ID,
+    COMMAND,
+    GIVE_UP_S,
+    NODE_ID,
+    ControllerProcess,
+    formatted,
+)
 from tests.support.live_quorum import three_controllers
 
 Capture = pytest.CaptureFixture[str]
@@ -52,11 +62,11 @@ class Lost:
 def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of one of three controllers that were killed; nothing listens at their addresses."""
     with three_controllers(tmp_path_factory.mktemp("lost")) as controllers:
-        controllers.leader()
         controllers.write(range(WRITTEN))
+        leader = controllers.leader()
         for id in list(controllers.processes):
             controllers.kill(id)
-        yield controllers.folder(1)
+        yield controllers.folder(leader)
 
 
 @pytest.fixture
@@ -66,6 +76,14 @@ def lost(survivor: Path, tmp_path: Path) -> Lost:
 
 def recover(*words: str | Path) -> int:
     return main(["quorum", "recover", *map(str, words)])
+
+
+def ghosts(address: str, capsys: Capture) -> list[int]:
+    """The registered controllers that are no voters and don't fetch, by quorum status."""
+    capsys.readouterr()
+    assert main(["quorum", "status", "--json", "--bootstrap-controller", address]) == 0
+    notes = msgspec.json.decode(capsys.readouterr().out)["notes"]
+    return [int(note.split()[1]) for note in notes if "is no voter, and doesn't fetch" in note]
 
 
 def quorum_folder(tmp_path: Path) -> Path:
@@ -82,9 +100,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Capture) -> None:
     with three_controllers(quorum_folder(tmp_path)) as controllers:
-        leader = controllers.leader()
         controllers.write(range(WRITTEN))
-        survivor = next(id for id in controllers.addresses if id != leader)
+        survivor = controllers.leader()
         for id in list(controllers.processes):
             controllers.kill(id)
         folder = controllers.folder(survivor)
@@ -98,6 +115,8 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
         with controllers.start_one(survivor).client() as client:
             assert client.config("log.retention.ms") == str(1_000_000 + WRITTEN - 1)
             client.set_config("log.retention.ms", "77")
+        gone = [id for id in controllers.addresses if id != survivor]
+        assert ghosts(controllers.addresses[survivor], capsys) == gone
         assert recover("verify", folder) == 0
         assert "The node has run since" in capsys.readouterr().out
         controllers.kill(survivor)
@@ -124,13 +143,59 @@ def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
 def test_apply_asks_and_changes_nothing_without_an_answer(lost: Lost, capsys: Capture) -> None:
     assert lost.make_plan() == 0
     before = contents(lost.folder)
+    capsys.readouterr()
     assert recover("apply", lost.plan, lost.folder, "--cluster-id", CLUSTER_ID) == 8
     shown = capsys.readouterr()
-    assert "Voters then:   1 at CONTROLLER://" in shown.out
+    [then] = [line for line in shown.out.splitlines() if line.startswith("Voters then: ")]
+    assert then.count(" at CONTROLLER://") == 1
     assert shown.err == (
         "kraft-wire: nothing was changed: this command asks; run it on a terminal, or give --yes\n"
     )
     assert contents(lost.folder) == before
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("yes", 0), ("no", 8), ("", 8)])
+def test_apply_takes_an_answer_from_a_terminal(lost: Lost, answer: str, exit_code: int) -> None:
+    assert lost.make_plan() == 0
+    words = ["quorum", "recover", "apply", str(lost.plan), str(lost.folder), "--cluster-id", CLUSTER_ID]
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, f"{answer}\n".encode())
+        done = subprocess.run([*COMMAND, *words], stdin=theirs, capture_output=True, timeout=GIVE_UP_S)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == exit_code, done.stderr
+    assert recover("verify", lost.folder) == (9 if exit_code else 0)
+
+
+def test_a_static_quorum_moves_by_its_configuration(tmp_path: Path, capsys: Capture) -> None:
+    lost = Lost(static_folder(tmp_path), tmp_path)
+    assert lost.make_plan() == 6, "the only voter is a majority"
+    lost.collected.unlink()
+    assert lost.make_plan("--endpoints", "3000@new:9093") == 0
+    assert "set controller.quorum.voters=3000@new:9093 in" in capsys.readouterr().out
+    before = contents(lost.folder)
+    assert lost.apply() == 6
+    assert "this plan changes no folder: set controller.quorum.voters=3000@new" in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
+def static_folder(tmp_path: Path) -> Path:
+    """The folder of a controller that led a static quorum of its own."""
+    (tmp_path / "static").mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = {
+        "controller.quorum.voters": f"{NODE_ID}@{address}",
+        "controller.quorum.bootstrap.servers": "",
+        "listeners": f"CONTROLLER://{address}",
+    }
+    file = formatted(tmp_path / "static", settings, voters=())
+    with ControllerProcess(file) as process:
+        process.wait_for("first write committed")
+    return tmp_path / "static" / "data"
 
 
 def test_apply_wants_the_right_cluster_plan_and_folder(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
@@ -157,11 +222,11 @@ def test_apply_refuses_a_folder_that_changed_since(lost: Lost, capsys: Capture) 
 
 
 def test_apply_refuses_while_a_leader_answers(tmp_path: Path, capsys: Capture) -> None:
-    """The other two go on. The folder of the third, stopped, must not become a quorum of its own."""
+    """The other two go on. The folder of the former leader must not become a quorum of its own."""
     with three_controllers(quorum_folder(tmp_path)) as controllers:
-        third = next(id for id in controllers.addresses if id != controllers.leader())
-        controllers.kill(third)
-        lost = Lost(controllers.folder(third), tmp_path)
+        former = controllers.leader()
+        controllers.kill(former)
+        lost = Lost(controllers.folder(former), tmp_path)
         assert lost.make_plan() == 0
         before = contents(lost.folder)
         controllers.leader()
@@ -172,14 +237,14 @@ def test_apply_refuses_while_a_leader_answers(tmp_path: Path, capsys: Capture) -
 
 def test_apply_refuses_the_folder_of_a_running_controller(tmp_path: Path, capsys: Capture) -> None:
     with three_controllers(quorum_folder(tmp_path)) as controllers:
-        controllers.leader()
+        leader = controllers.leader()
         for id in list(controllers.processes):
             controllers.kill(id)
-        folder = controllers.folder(1)
+        folder = controllers.folder(leader)
         collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
         assert recover("collect", folder, "--output", collected) == 0
         assert recover("plan", collected, "--output", plan) == 0
-        controllers.start_one(1).wait_for("listening")
+        controllers.start_one(leader).wait_for("listening")
         assert recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes") == 7
         assert "works on it; stop it" in capsys.readouterr().err
         assert recover("collect", folder, "--output", tmp_path / "running.json") == 0

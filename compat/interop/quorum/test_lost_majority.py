@@ -4,9 +4,12 @@ with our controller or with Java's, which then takes another controller."""
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from compat.conftest import make_workspace
@@ -17,6 +20,7 @@ from compat.harness.kafka.nodes import JvmController, OurController, run_command
 from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools
+from compat.harness.ports import free_port
 from compat.harness.waiting import wait_until
 from compat.harness.wire import describe_quorum
 
@@ -71,21 +75,111 @@ def test_a_recovered_folder_leads_the_cluster_with_its_data(
     assert sorted(consumed) == sorted(MESSAGES + AFTER)
     if kinds[1] == "java":
         _add_a_controller(quorum, again, tools)
-    checked = run_command("quorum", "recover", "verify", again.data_folder)
-    assert checked.returncode == 0, checked.stderr
+    _run("verify", again.data_folder)
 
 
-def _recover(quorum: ControllerQuorum, survivor: Controller, tmp_path: Path) -> None:
+def test_a_broker_that_knows_more_than_the_survivor_follows_it_after_a_restart(
+    tool_server: ToolServer, tmp_path: Path
+) -> None:
+    """Two topics are committed while the survivor is suspended. The plan says which offsets are lost."""
+    for workspace in make_workspace(tmp_path):
+        quorum = ControllerQuorum(workspace, tool_server, ["ours"] * 3)
+        quorum.format()
+        quorum.start()
+        quorum.start_brokers(1)
+        quorum.create_topic_quickly("kept")
+        quorum.wait_until_equal()
+        survivor = quorum.followers()[0]
+        others = [controller for controller in quorum.running if controller is not survivor]
+        survivor.running_process.send_signal(signal.SIGSTOP)
+        for name in ("lost-1", "lost-2"):
+            quorum.create_topic_quickly(name)
+        broker = quorum.brokers[1]
+        wait_until(lambda: "lost-2" in _topics_of(quorum), "the broker to know the topic")
+        for controller in (*others, survivor):
+            controller.kill()
+        broker.kill()
+        loss = _recover(quorum, survivor, tmp_path)
+        assert loss["seen"] is not None
+
+        quorum.controllers = {survivor.node_id: survivor}
+        survivor.start()
+        wait_until(lambda: _voters_of(survivor) == {survivor.node_id}, "the survivor to lead alone")
+        broker.start()
+        broker.wait_until_ready()
+        quorum.create_topic_quickly("after")
+        wait_until(
+            lambda: _topics_of(quorum) == {"kept", "after"}, "the broker to have the survivor's topics"
+        )
+
+
+def _topics_of(quorum: ControllerQuorum) -> set[str]:
+    """The topics that the broker knows."""
+    return {name for name in quorum.admin().list_topics(timeout=10).topics if not name.startswith("__")}
+
+
+@pytest.mark.parametrize("kind", ["ours", "java"])
+def test_all_controllers_move_to_other_ports(
+    kind: ControllerKind, tool_server: ToolServer, tmp_path: Path
+) -> None:
+    """KIP-1347. The record is written to the folders with equal logs; the others fetch it."""
+    for workspace in make_workspace(tmp_path):
+        quorum = ControllerQuorum(workspace, tool_server, [kind] * 3)
+        quorum.format()
+        quorum.start()
+        quorum.leader()
+        quorum.wait_until_equal()
+        for controller in quorum.running:
+            controller.kill()
+        folders = [controller.data_folder for controller in quorum.controllers.values()]
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        _run("collect", *folders, "--output", collected)
+        _move(quorum)
+        endpoints = ",".join(f"{c.node_id}@{c.address}" for c in quorum.controllers.values())
+        _run("plan", collected, "--output", plan, "--endpoints", endpoints)
+        for target in msgspec.json.decode(plan.read_bytes())["targets"]:
+            folder = quorum.controllers[target["node_id"]].data_folder
+            _run("apply", plan, folder, "--cluster-id", quorum.cluster_id, "--yes")
+        quorum.start()
+        quorum.leader()
+        quorum.wait_until_equal()
+
+
+def _move(quorum: ControllerQuorum) -> None:
+    """Give every stopped controller another port, in its properties only."""
+    for controller in quorum.controllers.values():
+        controller.port = quorum.ports[controller.node_id] = free_port()
+    for controller in quorum.controllers.values():
+        controller.change_properties(
+            {
+                "listeners": f"CONTROLLER://{controller.address}",
+                "controller.quorum.bootstrap.servers": quorum.address_list,
+            }
+        )
+
+
+def _run(*words: str | Path) -> None:
+    done = run_command("quorum", "recover", *words)
+    assert done.returncode == 0, done.stderr
+
+
+def _recover(quorum: ControllerQuorum, survivor: Controller, tmp_path: Path) -> dict[str, Any]:
+    """Recover the survivor's folder; returns what the plan says is lost."""
     collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
     folder = survivor.data_folder
     for words in (
-        ("collect", folder, "--output", collected),
+        ("collect", folder, quorum.brokers[1].data_folder, "--output", collected),
         ("plan", collected, "--output", plan),
         ("apply", plan, folder, "--cluster-id", quorum.cluster_id, "--yes"),
         ("verify", folder),
     ):
-        done = run_command("quorum", "recover", *words)
-        assert done.returncode == 0, done.stderr
+        _run(*words)
+    made = msgspec.json.decode(plan.read_bytes())
+    broker = next(survivor for survivor in made["survivors"] if survivor["node_id"] == 1)
+    assert broker["problem"] == "it is a broker's"
+    assert broker["log_end_offset"] > 0
+    loss: dict[str, Any] = made["loss"]
+    return loss
 
 
 def _same_node(quorum: ControllerQuorum, node: Controller, kind: ControllerKind) -> Controller:

@@ -46,13 +46,17 @@ class ReplicaRow(msgspec.Struct):
 
 
 class VotersRow(msgspec.Struct):
-    """A VotersRecord. Offset -1 is the checkpoint of format; ``change`` compares with the one before."""
+    """A VotersRecord. Offset -1 is the checkpoint of format; ``change`` compares with the one before.
+
+    In a snapshot, offset and time are those of the snapshot: the voters were set before.
+    """
 
     offset: int
     epoch: int
     time: str
     voters: list[int]
     change: str
+    is_in_snapshot: bool = False
 
 
 class StatusReport(msgspec.Struct):
@@ -246,7 +250,8 @@ def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
     for change in changes:
         ids = [voter.id for voter in change.voters]
         text = changed_voters(before, change.voters) if rows else ""
-        rows.append(VotersRow(change.offset, change.epoch, time_text(change.timestamp_ms), ids, text))
+        when = time_text(change.timestamp_ms)
+        rows.append(VotersRow(change.offset, change.epoch, when, ids, text, change.is_in_snapshot))
         before = change.voters
     return rows
 
@@ -279,7 +284,8 @@ def text_of(report: StatusReport) -> Iterator[str]:
         yield ""
         yield "Voters by the offset of their record:"
         for row in report.history:
-            where = "format" if row.offset == BEFORE_THE_LOG else f"offset {row.offset}"
+            where = f"{'snapshot up to ' if row.is_in_snapshot else ''}offset {row.offset}"
+            where = "format" if row.offset == BEFORE_THE_LOG else where
             ids = ", ".join(map(str, row.voters))
             change = f"  ({row.change})" if row.change else ""
             yield f"  {where}, epoch {row.epoch}, {row.time}: {ids}{change}"

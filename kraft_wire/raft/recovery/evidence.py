@@ -56,12 +56,17 @@ class KnownVoter(msgspec.Struct, frozen=True):
 
 
 class VoterChange(msgspec.Struct, frozen=True):
-    """A VotersRecord: its offset (``BEFORE_THE_LOG`` for the 0-0 checkpoint), epoch and time."""
+    """A VotersRecord: its offset (``BEFORE_THE_LOG`` for the 0-0 checkpoint), epoch and time.
+
+    A snapshot doesn't say when its voters were set: it has ``is_in_snapshot``, the offset of its last record,
+    and the time when it was written.
+    """
 
     offset: int
     epoch: int
     timestamp_ms: int
     voters: tuple[KnownVoter, ...]
+    is_in_snapshot: bool = False
 
 
 class SnapshotEvidence(msgspec.Struct, frozen=True):
@@ -159,17 +164,19 @@ class QuorumHistory:
             if batch.header.is_control:
                 for record in iter_records(batch):
                     message = decode_control_record(record)
-                    self._take_control(offset, snapshot_id.epoch, batch.header.max_timestamp, message)
+                    timestamp_ms = batch.header.max_timestamp
+                    self._take_control(offset, snapshot_id.epoch, timestamp_ms, message, is_in_snapshot=True)
             else:
                 self._take_records(batch)
 
-    def _take_control(self, offset: int, epoch: int, timestamp_ms: int, message: Message) -> None:
+    def _take_control(
+        self, offset: int, epoch: int, timestamp_ms: int, message: Message, *, is_in_snapshot: bool = False
+    ) -> None:
         if isinstance(message, KRaftVersionRecord):
             self.kraft_version = message.kraft_version
         elif isinstance(message, VotersRecord):
             voters = tuple(KnownVoter.of(voter) for voter in voters_of_record(message).voters)
-            if not self.changes or self.changes[-1].voters != voters or offset > self.changes[-1].offset + 1:
-                self.changes.append(VoterChange(offset, epoch, timestamp_ms, voters))
+            self.changes.append(VoterChange(offset, epoch, timestamp_ms, voters, is_in_snapshot))
 
     def _take_records(self, batch: Batch) -> None:
         for record in iter_records(batch):

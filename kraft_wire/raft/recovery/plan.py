@@ -43,12 +43,14 @@ class Survivor(msgspec.Struct, frozen=True):
 class Loss(msgspec.Struct, frozen=True):
     """The records at stake, as offsets from the first up to, but not including, the second.
 
-    ``lost``: committed records that the kept log lacks; None if none are known. ``kept``: records of the kept
-    log that aren't known to be committed; the recovery commits them. ``unknown_from``: what the lost voters
+    ``lost``: committed records that the kept log lacks; None if none are known. ``seen``: records that
+    another folder has after them, and that may have been committed. ``kept``: records of the kept log that
+    aren't known to be committed; the recovery commits them. ``unknown_from``: what the lost voters
     acknowledged at this offset or above can't be known.
     """
 
     lost: tuple[int, int] | None
+    seen: tuple[int, int] | None
     kept: tuple[int, int] | None
     unknown_from: int
 

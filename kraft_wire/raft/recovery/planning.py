@@ -74,8 +74,6 @@ def make_plan(
     best = usable[0]
     left = [folder for folder in usable if is_voter(folder, best)]
     has_majority = 2 * len(left) > _voter_count(best)
-    if best.kraft_version == 0 or not best.voters:
-        return _plan(found, inputs, now_ms, "static", [best], (), best).hashed()
     if has_majority and not addresses:
         nodes = ", ".join(str(folder.node_id) for folder in left)
         raise RecoveryError(
@@ -83,15 +81,20 @@ def make_plan(
             "leader. If they moved to other addresses, give --endpoints"
         )
     moved = {address.node_id: address for address in addresses}
+    if best.kraft_version == 0 or not best.voters:
+        ids = best.static_voter_ids if has_majority else (best.node_id,)
+        return _plan(found, inputs, now_ms, "static", (), (), best, static_steps(ids, found, moved)).hashed()
     if has_majority:
         if keep:
             raise RecoveryError("a majority of the voters is left: --keep is for a lost majority")
         voters = _moved_voters(best.voters, moved)
         targets = [folder for folder in left if has_equal_log(folder, left[0])]
-        return _plan(found, inputs, now_ms, "endpoints", targets, voters, targets[0]).hashed()
+        steps = _moving_steps(best, targets)
+        return _plan(found, inputs, now_ms, "endpoints", targets, voters, targets[0], steps).hashed()
     kept = _kept(usable, keep) if keep else [best]
     voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
-    return _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0]).hashed()
+    steps = _recovery_steps(kept, found)
+    return _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps).hashed()
 
 
 def _voter_count(best: FolderEvidence) -> int:
@@ -167,6 +170,7 @@ def _plan(
     targets: Sequence[FolderEvidence],
     voters: Sequence[KnownVoter],
     leader: FolderEvidence,
+    steps: Sequence[str],
 ) -> Plan:
     epoch = max(folder.highest_epoch for folder in found) + EPOCHS_WITHOUT_TRACE
     if epoch >= MAX_EPOCH:
@@ -185,12 +189,10 @@ def _plan(
         last_epoch=leader.last_epoch,
         last_digest=last_digest(leader),
         kraft_version=leader.kraft_version,
-        targets=()
-        if kind == "static"
-        else tuple(Target(folder.node_id, folder.directory_id) for folder in targets),
+        targets=tuple(Target(folder.node_id, folder.directory_id) for folder in targets),
         survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
         loss=loss_of(leader, found),
-        steps=tuple(_steps(kind, leader, targets, found)),
+        steps=tuple(steps),
     )
 
 
@@ -208,52 +210,72 @@ def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[Fo
 
 
 def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
-    """Return what is lost if this folder's log goes on."""
+    """Return what is lost if this folder's log goes on.
+
+    A longer log that ends with an older epoch counts for nothing: the leader of the newer epoch had all that
+    was committed before it.
+    """
     end = kept.log_end_offset
     committed = max(folder.committed_offset for folder in found)
+    seen = max(folder.log_end_offset for folder in found if folder.last_epoch >= kept.last_epoch)
+    known = max(end, committed)
     return Loss(
         lost=(end, committed) if committed > end else None,
+        seen=(known, seen) if seen > known else None,
         kept=(committed, end) if committed < end else None,
         unknown_from=end,
     )
 
 
-def _steps(
-    kind: Kind, leader: FolderEvidence, targets: Sequence[FolderEvidence], found: Sequence[FolderEvidence]
-) -> list[str]:
-    if kind == "static":
-        return _static_steps(leader, found)
-    ids = [folder.node_id for folder in targets]
-    steps = [f"apply the plan to the folder of node {node_id}, and start it" for node_id in ids]
-    if kind == "endpoints":
-        others = [voter.id for voter in leader.voters if voter.id not in ids]
-        steps += [f"start node {node_id} as it is: it fetches the change" for node_id in others]
-        return [*steps, "set controller.quorum.bootstrap.servers of all nodes to the new addresses"]
-    for node_id in sorted({voter.id for voter in leader.voters} | _controller_ids(found)):
-        if node_id not in ids:
-            steps.append(
-                f"never start node {node_id} on its old folder again: move that away, format it with "
-                f"`storage format -t {leader.cluster_id} --no-initial-controllers`, start it as an observer, "
-                "and add it as a voter"
-            )
-    return [*steps, "restart brokers that stop, or that don't follow the new leader"]
+def _applying_steps(targets: Sequence[FolderEvidence]) -> list[str]:
+    return [f"apply the plan to the folder of node {folder.node_id}, and start it" for folder in targets]
 
 
-def _controller_ids(found: Sequence[FolderEvidence]) -> set[int]:
-    return {folder.node_id for folder in found if is_controller(folder, found)}
-
-
-def _static_steps(leader: FolderEvidence, found: Sequence[FolderEvidence]) -> list[str]:
-    """A static quorum has its voters in the configuration of every node, and nowhere else."""
-    endpoints = next(
-        (f.registrations[leader.node_id] for f in found if f.registrations.get(leader.node_id)), None
-    )
-    address = "HOST:PORT" if not endpoints else url_of(endpoints[0]).partition("://")[2]
+def _moving_steps(newest: FolderEvidence, targets: Sequence[FolderEvidence]) -> list[str]:
+    ids = {folder.node_id for folder in targets}
+    others = [voter.id for voter in newest.voters if voter.id not in ids]
     return [
-        f"set controller.quorum.voters={leader.node_id}@{address} in the configuration of node "
-        f"{leader.node_id} and of all brokers: the log of a static quorum names no voters, so there is "
-        "nothing to apply",
-        f"start node {leader.node_id}, then the brokers",
-        "never start the other controllers on their old folders again: format them, and name all controllers "
-        "in controller.quorum.voters again, one more at a time, restarting all nodes",
+        "set listeners and controller.quorum.bootstrap.servers of all nodes to the new addresses",
+        *_applying_steps(targets),
+        *(f"start node {node_id} as it is: it fetches the change" for node_id in others),
     ]
+
+
+def _recovery_steps(kept: Sequence[FolderEvidence], found: Sequence[FolderEvidence]) -> list[str]:
+    others = {voter.id for voter in kept[0].voters}
+    others |= {folder.node_id for folder in found if is_controller(folder, found)}
+    again = f"storage format -t {kept[0].cluster_id} --no-initial-controllers"
+    return [
+        *_applying_steps(kept),
+        *(
+            f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
+            "start it as an observer, and add it as a voter"
+            for node_id in sorted(others - {folder.node_id for folder in kept})
+        ),
+        "restart brokers that stop, or that don't follow the new leader",
+    ]
+
+
+def static_steps(
+    ids: Sequence[int], found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]
+) -> list[str]:
+    """Say how the voters of a static quorum are changed: they are in the configuration, and nowhere else."""
+    value = ",".join(f"{node_id}@{_static_address(node_id, found, moved)}" for node_id in ids)
+    named = ", ".join(map(str, ids))
+    return [
+        f"set controller.quorum.voters={value} in the configuration of all nodes, the brokers' included: the "
+        "log of a static quorum names no voters, so there is nothing to apply",
+        f"start {'node' if len(ids) == 1 else 'nodes'} {named}, then the brokers",
+        "never start any other controller on its old folder again: format it, and name it in "
+        "controller.quorum.voters of all nodes when it has caught up",
+    ]
+
+
+def _static_address(node_id: int, found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]) -> str:
+    """Return host and port, by the operator or else by the node's registration."""
+    if node_id in moved:
+        return url_of(Endpoint("", moved[node_id].host, moved[node_id].port)).partition("://")[2]
+    for folder in found:
+        if folder.registrations.get(node_id):
+            return url_of(folder.registrations[node_id][0]).partition("://")[2]
+    return "HOST:PORT"

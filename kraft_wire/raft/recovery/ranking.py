@@ -68,14 +68,14 @@ def has_equal_log(one: FolderEvidence, other: FolderEvidence) -> bool:
 
 
 def check_inputs(found: Sequence[FolderEvidence]) -> None:
-    """Raise RecoveryError for folders that don't fit together, or may still change."""
+    """Raise RecoveryError for folders that don't fit together, or may still change. Brokers may run."""
     if not found:
         raise RecoveryError("no folder was collected")
     clusters = sorted({folder.cluster_id for folder in found})
     if len(clusters) > 1:
         raise RecoveryError(f"the folders are of several clusters: {', '.join(clusters)}")
     for folder in found:
-        if folder.controller_pid is not None:
+        if folder.controller_pid is not None and is_controller(folder, found):
             raise RecoveryError(
                 f"process {folder.controller_pid} worked on {folder.folder} when it was collected: stop it, "
                 "and collect again"

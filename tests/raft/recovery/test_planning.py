@@ -101,9 +101,9 @@ def test_the_batch_begins_an_epoch_as_a_new_leader_does() -> None:
 @pytest.mark.parametrize(
     ("committed", "loss"),
     [
-        (50, Loss(None, None, 50)),
-        (40, Loss(None, (40, 50), 50)),
-        (60, Loss((50, 60), None, 50)),
+        (50, Loss(None, None, None, 50)),
+        (40, Loss(None, None, (40, 50), 50)),
+        (60, Loss((50, 60), None, None, 50)),
     ],
     ids=["all is known to be committed", "the end isn't", "more was committed"],
 )
@@ -114,9 +114,14 @@ def test_what_may_be_lost(committed: int, loss: Loss) -> None:
 def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
     made = plan(folder(1, 3, 50), folder(9, 4, 80, committed=75))
     assert made.leader_id == 1
-    assert made.loss.lost == (50, 75)
+    assert (made.loss.lost, made.loss.seen) == ((50, 75), (75, 80))
     assert [survivor.problem for survivor in made.survivors] == ["", "it is a broker's"]
     assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
+
+
+def test_a_longer_log_of_an_older_epoch_is_no_loss() -> None:
+    made = plan(folder(1, 3, 50, voters=FIVE), folder(2, 2, 90, voters=FIVE))
+    assert (made.leader_id, made.loss.lost, made.loss.seen) == (1, None, None)
 
 
 def test_a_damaged_folder_never_goes_on() -> None:
@@ -204,7 +209,14 @@ def test_a_static_quorum_is_recovered_by_its_configuration() -> None:
     )
     made = plan(found)
     assert (made.kind, made.targets) == ("static", ())
-    assert made.steps[0].startswith("set controller.quorum.voters=1@c1:9093 in the configuration of node 1")
+    assert made.steps[0].startswith(
+        "set controller.quorum.voters=1@c1:9093 in the configuration of all nodes"
+    )
+    others = [msgspec.structs.replace(found, node_id=id, folder=f"/{id}") for id in (2, 3)]
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left"):
+        plan(found, *others)
+    moved = plan(found, *others, addresses=[NewAddress(2, "new", 1)])
+    assert moved.steps[0].startswith("set controller.quorum.voters=1@c1:9093,2@new:1,3@HOST:PORT in")
 
 
 def test_a_changed_plan_is_refused() -> None:

@@ -122,6 +122,10 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
     if plan.kind == "endpoints":
         yield "Nothing is lost: a majority of the voters is left."
         return
+    if loss.seen is not None:
+        yield f"Lost: offsets {loss.seen[0]} to {loss.seen[1] - 1} are in another folder; they may be committed."
+    if loss.lost is None and loss.kept is None:
+        yield f"The kept log is known to be committed up to its end, offset {loss.unknown_from}."
     if loss.lost is not None:
         yield f"Lost: offsets {loss.lost[0]} to {loss.lost[1] - 1} were committed, and no kept log has them."
     if loss.kept is not None:
