@@ -78,39 +78,50 @@ def test_a_recovered_folder_leads_the_cluster_with_its_data(
     _run("verify", again.data_folder)
 
 
-def test_a_broker_that_knows_more_than_the_survivor_follows_it_after_a_restart(
-    tool_server: ToolServer, tmp_path: Path
-) -> None:
-    """Two topics are committed while the survivor is suspended. The plan says which offsets are lost."""
+@pytest.fixture
+def three(tool_server: ToolServer, tmp_path: Path) -> Iterator[ControllerQuorum]:
+    """Three controllers of ours and a broker."""
     for workspace in make_workspace(tmp_path):
         quorum = ControllerQuorum(workspace, tool_server, ["ours"] * 3)
         quorum.format()
         quorum.start()
+        quorum.leader()
         quorum.start_brokers(1)
-        quorum.create_topic_quickly("kept")
-        quorum.wait_until_equal()
-        survivor = quorum.followers()[0]
-        others = [controller for controller in quorum.running if controller is not survivor]
-        survivor.running_process.send_signal(signal.SIGSTOP)
-        for name in ("lost-1", "lost-2"):
-            quorum.create_topic_quickly(name)
-        broker = quorum.brokers[1]
-        wait_until(lambda: "lost-2" in _topics_of(quorum), "the broker to know the topic")
-        for controller in (*others, survivor):
-            controller.kill()
-        broker.kill()
-        loss = _recover(quorum, survivor, tmp_path)
-        assert loss["seen"] is not None
+        yield quorum
 
-        quorum.controllers = {survivor.node_id: survivor}
-        survivor.start()
-        wait_until(lambda: _voters_of(survivor) == {survivor.node_id}, "the survivor to lead alone")
-        broker.start()
-        broker.wait_until_ready()
-        quorum.create_topic_quickly("after")
-        wait_until(
-            lambda: _topics_of(quorum) == {"kept", "after"}, "the broker to have the survivor's topics"
-        )
+
+@pytest.mark.parametrize("stays", [False, True], ids=["broker-was-down", "broker-stays"])
+def test_a_broker_that_knows_more_than_the_survivor_needs_a_restart(
+    three: ControllerQuorum, stays: bool, tmp_path: Path
+) -> None:
+    """Two topics are committed while the survivor is suspended. The plan says which offsets are lost. A broker
+    that runs stops when it would have to truncate committed records, and follows after a restart."""
+    three.create_topic_quickly("kept")
+    three.wait_until_equal()
+    survivor = three.followers()[0]
+    others = [controller for controller in three.running if controller is not survivor]
+    survivor.running_process.send_signal(signal.SIGSTOP)
+    for name in ("lost-1", "lost-2"):
+        three.create_topic_quickly(name)
+    broker = three.brokers[1]
+    wait_until(lambda: "lost-2" in _topics_of(three), "the broker to know the topic")
+    for controller in (*others, survivor):
+        controller.kill()
+    if not stays:
+        broker.kill()
+    loss = _recover(three, survivor, tmp_path)
+    assert loss["seen"] is not None
+
+    three.controllers = {survivor.node_id: survivor}
+    survivor.start()
+    wait_until(lambda: _voters_of(survivor) == {survivor.node_id}, "the survivor to lead alone")
+    if stays:
+        broker.running_process.wait_for_log("below the current high watermark")
+        wait_until(lambda: not broker.running_process.running, "the broker to stop")
+    broker.start()
+    broker.wait_until_ready()
+    three.create_topic_quickly("after")
+    wait_until(lambda: _topics_of(three) == {"kept", "after"}, "the broker to have the survivor's topics")
 
 
 def _topics_of(quorum: ControllerQuorum) -> set[str]:

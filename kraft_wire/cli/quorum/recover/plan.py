@@ -123,7 +123,8 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
         yield "Nothing is lost: a majority of the voters is left."
         return
     if loss.seen is not None:
-        yield f"Lost: offsets {loss.seen[0]} to {loss.seen[1] - 1} are in another folder; they may be committed."
+        first, end = loss.seen
+        yield f"Lost: offsets {first} to {end - 1}, which another folder has; they may have been committed."
     if loss.lost is None and loss.kept is None:
         yield f"The kept log is known to be committed up to its end, offset {loss.unknown_from}."
     if loss.lost is not None:
