@@ -14,7 +14,7 @@ COMMANDS = "kraft_wire.cli"
 HELP_WORDS = {"--help", "-h", "help"}
 VERSION_FLAGS = ("--version", "-V")
 LOGGING_OPTIONS = {"--log-level", "--log-format"}
-GROUPS = {"storage", "codec", "pipeline"}
+GROUPS = {"storage", "codec", "pipeline", "quorum", "recover"}
 """Commands that only show their help if nothing follows them, as ``kraft-wire`` alone does."""
 
 
@@ -71,6 +71,17 @@ pipeline.command(f"{COMMANDS}.pipeline.report:pipeline_report", name="report")
 pipeline.command(f"{COMMANDS}.pipeline.restore:pipeline_restore", name="restore")
 pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
+
+quorum = _app("quorum", "Show a quorum of controllers, with a leader or without; recover a lost one.")
+quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
+quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
+recover = _app("recover", "Go on after the majority of a quorum is lost, or has moved to other addresses.")
+recover.command(f"{COMMANDS}.quorum.recover.collect:recover_collect", name="collect")
+recover.command(f"{COMMANDS}.quorum.recover.plan:recover_plan", name="plan")
+recover.command(f"{COMMANDS}.quorum.recover.apply:recover_apply", name="apply")
+recover.command(f"{COMMANDS}.quorum.recover.verify:recover_verify", name="verify")
+quorum.command(recover)
+app.command(quorum)
 
 
 @app.command(name="help")

@@ -86,9 +86,10 @@ def describe_cluster() -> DescribeClusterRequest:
 
 
 def fetch(
-    cluster_id: str, leader_epoch: int, offset: int, last_fetched_epoch: int, max_bytes: int
+    cluster_id: str | None, leader_epoch: int, offset: int, last_fetched_epoch: int, max_bytes: int
 ) -> FetchRequest:
-    """Build a request for records of the metadata log from ``offset`` on."""
+    """Build a request for records of the metadata log from ``offset`` on. A cluster id of None fits any
+    cluster."""
     partition = FetchPartition(
         current_leader_epoch=leader_epoch,
         fetch_offset=offset,

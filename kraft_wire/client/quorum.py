@@ -12,11 +12,13 @@ from kraft_wire.client.connection import Connection, Connector
 from kraft_wire.client.errors import NotAuthorized, QuorumUnreachable, WrongServer
 from kraft_wire.client.leader_search import LeaderSearch
 from kraft_wire.client.questions import Answer, FetchAnswer, SnapshotAnswer
+from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.wire.address import Address
@@ -139,6 +141,16 @@ class QuorumClient:
         wanted = f"snapshot {snapshot_id.end_offset}-{snapshot_id.epoch} at byte {position}"
         read = questions.read_fetch_snapshot
         return self._ask(wanted, request, FetchSnapshotResponse, read, final=final)
+
+    def describe_quorum(self) -> QuorumDescription:
+        """Return the leader's description of all replicas.
+
+        A Fetch comes first: only its refusals say who leads.
+        """
+        self.fetch(0, 0, 1)
+        return self._ask(
+            "the replicas of the quorum", describe_quorum, DescribeQuorumResponse, read_describe_quorum
+        )
 
     # Attempts until there is an answer.
 

@@ -19,6 +19,8 @@ CLUSTER_METADATA_TOPIC_ID = Uuid.ONE
 QUORUM_STATE = "quorum-state"
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
+RECOVERY_PLAN = "recovery-plan"
+"""kraft-wire's own: the plan of recovery that was applied to the folder."""
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"

@@ -116,8 +116,22 @@ class Controllers:
         return file
 
     def start(self) -> None:
-        for id, file in self._files.items():
-            self.processes[id] = self._stack.enter_context(ControllerProcess(file))
+        for id in self._files:
+            self.start_one(id)
+
+    def start_one(self, id: int) -> ControllerProcess:
+        self.processes[id] = self._stack.enter_context(ControllerProcess(self._files[id]))
+        return self.processes[id]
+
+    def move(self) -> None:
+        """Give every stopped controller another port, in its properties only."""
+        before = self.addresses
+        self.addresses = dict(zip(before, (f"127.0.0.1:{port}" for port in _free_ports(3)), strict=True))
+        for file in self._files.values():
+            text = file.read_text()
+            for id, address in before.items():
+                text = text.replace(address, self.addresses[id])
+            file.write_text(text)
 
     def close(self) -> None:
         self._stack.close()

@@ -11,6 +11,7 @@ from kraft_wire.log.files import (
     META_PROPERTIES,
     PARTITION_FOLDER,
     QUORUM_STATE,
+    RECOVERY_PLAN,
     parse_segment_file_name,
 )
 from kraft_wire.log.recovery import Floor, SnapshotCover, trusted_floor
@@ -207,7 +208,7 @@ class _Inspector:
                 self.findings.add(path, "aside", "kept when the epoch was lowered")
             elif path.name.endswith(LEFTOVER_SUFFIXES):
                 self.findings.add(path, "leftover", "removed at the next start")
-            elif parse_segment_file_name(path.name) is not None:
+            elif parse_segment_file_name(path.name) is not None or path.name == RECOVERY_PLAN:
                 self.findings.add(path, "unchecked")
             else:
                 self.findings.add(path, "unknown")

@@ -1,0 +1,64 @@
+"""The commands ``kraft-wire quorum``, and their exit statuses.
+
+Beside those of every command (0 done, 1 failed, 2 wrong usage) each cause has its own:
+
+3 no controller answers; 4 controllers answer, and none leads; 5 a folder can't be read, or is damaged; 6 the
+inputs don't fit: other clusters, a majority that is left, a plan that was changed or is of another folder;
+7 a leader, or another process, is at work; 8 not confirmed; 9 the folder isn't what the plan says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.cli.errors import CommandError
+
+EXIT_NO_ANSWER: Final = 3
+EXIT_NO_LEADER: Final = 4
+EXIT_UNREADABLE: Final = 5
+EXIT_UNFIT: Final = 6
+EXIT_AT_WORK: Final = 7
+EXIT_NOT_CONFIRMED: Final = 8
+EXIT_NOT_AS_PLANNED: Final = 9
+
+
+class NoAnswer(CommandError):
+    """No controller answers."""
+
+    EXIT_STATUS = EXIT_NO_ANSWER
+
+
+class NoLeader(CommandError):
+    """Controllers answer, and none leads."""
+
+    EXIT_STATUS = EXIT_NO_LEADER
+
+
+class Unreadable(CommandError):
+    """A folder or a file can't be read, or is damaged."""
+
+    EXIT_STATUS = EXIT_UNREADABLE
+
+
+class Unfit(CommandError):
+    """Inputs that don't fit together, or not to what is asked."""
+
+    EXIT_STATUS = EXIT_UNFIT
+
+
+class AtWork(CommandError):
+    """A leader answers, or a process works on the folder."""
+
+    EXIT_STATUS = EXIT_AT_WORK
+
+
+class NotConfirmed(CommandError):
+    """The operator didn't agree."""
+
+    EXIT_STATUS = EXIT_NOT_CONFIRMED
+
+
+class NotAsPlanned(CommandError):
+    """A folder that isn't what its plan says."""
+
+    EXIT_STATUS = EXIT_NOT_AS_PLANNED

@@ -1,0 +1,69 @@
+"""Find the quorum that the options name; each way to fail has its error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from kraft_wire.cli.errors import UsageError
+from kraft_wire.cli.quorum import NoAnswer, NoLeader
+from kraft_wire.client.addresses import BOOTSTRAP
+from kraft_wire.client.errors import QuorumUnreachable
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.settings import API_TIMEOUT, KAFKA, REQUEST_TIMEOUT, QuorumSettings, parse_settings
+from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.security.errors import BadSetting
+from kraft_wire.server.config.server_config import load_properties
+
+OPTION: Final = "--bootstrap-controller"
+DEFAULT_TIMEOUT_MS: Final = 10_000
+
+
+def settings_of(bootstrap: str, command_config: Path | None, timeout_ms: int) -> QuorumSettings:
+    """Return the settings of a command's options. Raises UsageError; OSError for a file that can't be read.
+
+    ``command_config`` is a properties file as Kafka's tools take it; only security settings are used.
+    """
+    if timeout_ms <= 0:
+        raise UsageError(f"--timeout-ms {timeout_ms} is not a number of milliseconds above 0")
+    properties = {} if command_config is None else load_properties(str(command_config))
+    security = {f"{KAFKA}{key}": value for key, value in properties.items()}
+    options = {
+        **security,
+        BOOTSTRAP: bootstrap,
+        API_TIMEOUT: str(timeout_ms),
+        REQUEST_TIMEOUT: str(timeout_ms),
+    }
+    try:
+        return parse_settings(options)
+    except BadSetting as error:
+        raise UsageError(str(error).replace(BOOTSTRAP, OPTION)) from None
+
+
+@contextmanager
+def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
+    """Give a client of the quorum. A request that no leader answers raises NoAnswer or NoLeader."""
+    with QuorumClient(settings) as quorum:
+        try:
+            yield quorum
+        except QuorumUnreachable as error:
+            raise without_leader(survey(settings), error) from None
+
+
+def without_leader(answers: list[NodeAnswer], error: QuorumUnreachable) -> NoAnswer | NoLeader:
+    """Return the error of a quorum whose controllers gave these answers when no leader was found."""
+    if not any(answer.epoch >= 0 for answer in answers):
+        return no_answer(answers)
+    asked = "; ".join(f"{address}: {problem}" for address, problem in error.problems.items())
+    return NoLeader(
+        f"no leader in {error.waited_ms} ms: {asked}. `kraft-wire quorum status --stale` shows what each "
+        "controller knows"
+    )
+
+
+def no_answer(answers: list[NodeAnswer]) -> NoAnswer:
+    """Return the error of a quorum none of whose controllers answers."""
+    asked = "; ".join(f"{answer.address}: {answer.problem}" for answer in answers)
+    return NoAnswer(f"no controller answers: {asked}. Check {OPTION}, and that controllers are running")

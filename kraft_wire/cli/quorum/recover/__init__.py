@@ -1,0 +1,1 @@
+"""The commands ``kraft-wire quorum recover``: collect, plan, apply, verify."""

@@ -1,0 +1,152 @@
+"""``kraft-wire quorum recover apply``: write the plan's voters into a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
+from kraft_wire.cli.quorum import AtWork, NotConfirmed, Unfit, Unreadable
+from kraft_wire.cli.quorum.connecting import settings_of
+from kraft_wire.cli.quorum.recover.files import read_plan
+from kraft_wire.cli.quorum.recover.plan import plan_lines
+from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.log.errors import LogError
+from kraft_wire.raft.recovery.plan import Plan, RecoveryError
+from kraft_wire.storage.errors import DiskFailed, FolderLocked
+from kraft_wire.storage.folder import holder_of_lock
+from kraft_wire.storage.inspection import metadata_dir_of
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.wire.address import Address
+
+DEFAULT_TIMEOUT_MS: Final = 3000
+AGREED: Final = "yes"
+
+
+def recover_apply(
+    plan: Path,
+    directory: Path,
+    /,
+    *,
+    cluster_id: str,
+    yes: bool = False,
+    backup: Path | None = None,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Write a plan's voters into a folder, so that its node can lead again. Shows what it does, and asks.
+
+    It asks every address of the old and the new voters first, and refuses if a leader answers. It keeps a
+    copy of the folder. After an interruption, run it again.
+
+    Exit statuses: 0 applied, now or before; 2 wrong usage; 5 the plan or the folder can't be read; 6 the
+    plan isn't for this cluster or folder, or was changed; 7 a leader answers, or a process works on the
+    folder; 8 not confirmed; 1 anything else.
+
+    For example:
+
+        kraft-wire quorum recover apply plan.json /var/lib/kafka/metadata --cluster-id 4L6g3nShT-eMCtK--X86sw
+
+    Parameters
+    ----------
+    plan
+        The file of `recover plan`.
+    directory
+        The folder of a node that the plan names.
+    cluster_id
+        The cluster's id, as a check that this is the right cluster.
+    yes
+        Don't ask.
+    backup
+        Where to keep a copy of the folder; by default beside it, under its name with ".before-recovery-" and
+        the beginning of the plan's hash.
+    command_config
+        A properties file with security settings, to ask the voters' addresses with.
+    timeout_ms
+        How long to wait for each of the voters' addresses.
+    """
+    wanted = read_plan(plan)
+    if cluster_id != wanted.cluster_id:
+        raise Unfit(f"--cluster-id {cluster_id}: the plan is for cluster {wanted.cluster_id}")
+    metadata_dir = metadata_dir_of(directory.absolute())
+    try:
+        return _apply(wanted, metadata_dir, yes, backup, command_config, timeout_ms)
+    except RecoveryError as error:
+        raise Unfit(str(error)) from None
+    except FolderLocked as error:
+        raise AtWork(str(error)) from None
+    except DiskFailed as error:
+        raise CommandError(f"{error}. Run the command again when the cause is gone") from None
+    except LogError as error:
+        raise Unreadable(str(error)) from None
+
+
+def _apply(
+    plan: Plan,
+    metadata_dir: Path,
+    yes: bool,
+    backup: Path | None,
+    command_config: Path | None,
+    timeout_ms: int,
+) -> int:
+    if not metadata_dir.is_dir():
+        raise Unreadable(f"{metadata_dir}: no such folder; give the one with meta.properties")
+    if not plan.targets:
+        raise Unfit("this plan changes no folder: " + plan.steps[0])
+    pid = holder_of_lock(metadata_dir)
+    if pid is not None:
+        raise AtWork(f"{metadata_dir}: process {pid} works on it; stop it")
+    if is_applied(plan, metadata_dir):
+        print(f"{metadata_dir}: the plan was applied before. Nothing was changed.")
+        return EXIT_OK
+    _refuse_if_led(plan, command_config, timeout_ms)
+    kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
+    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, kept)):
+        print(line)
+    if not yes:
+        _ask()
+    apply_plan(plan, metadata_dir, kept)
+    print(f"The plan is applied. Check it with `kraft-wire quorum recover verify {metadata_dir}`.")
+    return EXIT_OK
+
+
+def _actions(plan: Plan, metadata_dir: Path, backup: Path) -> Iterator[str]:
+    yield f"In {metadata_dir}:"
+    yield f"  a copy is kept in {backup}"
+    yield f"  quorum-state gets epoch {plan.epoch}"
+    yield f"  the log gets the new voters at offset {plan.base_offset}"
+
+
+def _ask() -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise NotConfirmed("nothing was changed: this command asks; run it on a terminal, or give --yes")
+    if input(f"Type {AGREED} to go on: ").strip() != AGREED:
+        raise NotConfirmed("nothing was changed: not confirmed")
+
+
+def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> None:
+    """Ask all voters, old and new. Raises AtWork if one leads, or if one can't be asked and is there."""
+    voters = (*plan.old_voters, *plan.voters)
+    addresses = {Address(point.host, point.port) for voter in voters for point in voter.endpoints}
+    if not addresses:
+        return
+    settings = settings_of("localhost:1", command_config, timeout_ms)
+    for answer in survey(settings, sorted(addresses)):
+        _check_answer(plan, answer)
+
+
+def _check_answer(plan: Plan, answer: NodeAnswer) -> None:
+    if answer.is_silent:
+        return
+    if answer.leads:
+        raise AtWork(f"a leader answers at {answer.address}, epoch {answer.epoch}: there is no majority lost")
+    if answer.problem:
+        raise AtWork(
+            f"something answers at {answer.address}, and can't be asked whether it leads: {answer.problem}. "
+            "Stop it, or give --command-config"
+        )
+    if plan.kind == "endpoints":
+        raise AtWork(f"a controller runs at {answer.address}: stop all voters first")
+    complain(f"warning: a controller runs at {answer.address} as a voter of the lost quorum; stop it")

@@ -1,0 +1,47 @@
+"""``kraft-wire quorum recover collect``: write down what the folders say that are left."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
+from kraft_wire.cli.quorum.folders import evidence_of
+from kraft_wire.cli.quorum.recover.files import COLLECTION_VERSION, Collection, write_new
+
+
+def recover_collect(*directories: Path, output: Path) -> int:
+    """Read every folder that is left of a quorum, and write what they say to a file. Changes no folder.
+
+    Run it on each machine that has folders left, then bring the files together for `recover plan`. Brokers'
+    folders may be among them: they tell how far the lost controllers had come.
+
+    Exit statuses: 0 written, 2 wrong usage, 5 a folder can't be read, 1 anything else.
+
+    For example:
+
+        kraft-wire quorum recover collect /var/lib/kafka/metadata --output node1.json
+
+    Parameters
+    ----------
+    directories
+        The folders with meta.properties: metadata.log.dir, or the first of log.dirs.
+    output
+        The file to write. It must not exist.
+    """
+    if not directories:
+        raise UsageError("name one folder or more: metadata.log.dir, or the first of log.dirs")
+    found = [evidence_of(directory) for directory in directories]
+    write_new(output, Collection(COLLECTION_VERSION, time.time_ns() // 1_000_000, found))
+    for folder in found:
+        print(
+            f"{folder.folder}: node {folder.node_id}, last epoch {folder.last_epoch}, "
+            f"log {folder.log_start_offset} to {folder.log_end_offset}, "
+            f"committed up to {folder.committed_offset} or later"
+        )
+        for problem in folder.problems:
+            complain(f"warning: {folder.folder}: {problem}")
+        if folder.controller_pid is not None:
+            complain(f"warning: {folder.folder}: process {folder.controller_pid} works on it; stop it first")
+    print(f"Written: {output}")
+    return EXIT_OK

@@ -1,0 +1,137 @@
+"""``kraft-wire quorum recover plan``: decide which survivor goes on, and say what is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kraft_wire.cli.errors import EXIT_OK, UsageError
+from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.quorum import Unfit
+from kraft_wire.cli.quorum.recover.files import read_collection, write_new
+from kraft_wire.raft.recovery.evidence import KnownVoter, url_of
+from kraft_wire.raft.recovery.plan import Plan, RecoveryError
+from kraft_wire.raft.recovery.planning import NewAddress, make_plan
+from kraft_wire.server.config.endpoints import BadAddress, parse_host_port
+
+
+def recover_plan(*files: Path, output: Path, keep: Sequence[int] = (), endpoints: str | None = None) -> int:
+    """Decide how the quorum goes on, say what may be lost, and write a plan. Changes no folder.
+
+    The survivor with the newest log becomes the only voter; the others are formatted again and added. If a
+    majority of the voters is left and has moved to other addresses, --endpoints keeps all voters and changes
+    their addresses.
+
+    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, or there
+    is nothing to recover, 1 anything else.
+
+    For example:
+
+        kraft-wire quorum recover plan node1.json node3.json --output plan.json
+        kraft-wire quorum recover plan all.json --endpoints 1@new1:9093,2@new2:9093 --output plan.json
+
+    Parameters
+    ----------
+    files
+        The files of `recover collect`.
+    output
+        The file to write. It must not exist.
+    keep
+        Go on with the survivor of this node id instead of the one with the newest log. Can be given several
+        times, for survivors with equal logs.
+    endpoints
+        New addresses of voters: ID@HOST:PORT, separated by commas; ID@LISTENER://HOST:PORT for a voter with
+        several listeners.
+    """
+    if not files:
+        raise UsageError("name one file or more of `kraft-wire quorum recover collect`")
+    addresses = [] if endpoints is None else parse_new_addresses(endpoints)
+    read = [read_collection(file) for file in files]
+    found = [folder for collection, _ in read for folder in collection.folders]
+    hashes = sorted(digest for _, digest in read)
+    try:
+        plan = make_plan(found, hashes, time.time_ns() // 1_000_000, keep=keep, addresses=addresses)
+    except RecoveryError as error:
+        raise Unfit(str(error)) from None
+    write_new(output, plan)
+    print_lines([*plan_lines(plan), f"Written: {output}, hash {plan.hash[:12]}"])
+    return EXIT_OK
+
+
+def parse_new_addresses(text: str) -> list[NewAddress]:
+    """Parse ``id@host:port`` or ``id@LISTENER://host:port``, separated by commas. Raises UsageError."""
+    found: dict[int, NewAddress] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        id_text, at, rest = entry.partition("@")
+        listener, mark, address = rest.rpartition("://")
+        if not at or not (id_text.isascii() and id_text.isdigit()):
+            raise UsageError(f"--endpoints: {entry!r} is not ID@HOST:PORT")
+        try:
+            host, port = parse_host_port(address)
+        except BadAddress as error:
+            raise UsageError(f"--endpoints: {error}") from None
+        if int(id_text) in found:
+            raise UsageError(f"--endpoints: node {int(id_text)} is given twice")
+        found[int(id_text)] = NewAddress(int(id_text), host, port, listener.upper() if mark else None)
+    if not found:
+        raise UsageError("--endpoints names no voter; give ID@HOST:PORT, separated by commas")
+    return list(found.values())
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the plan for people."""
+    yield f"Cluster {plan.cluster_id}: {_what(plan)}."
+    yield ""
+    yield "Folders, the newest log first:"
+    for survivor in plan.survivors:
+        role = "voter" if survivor.is_voter else "no voter"
+        problem = f": can't be used, {survivor.problem}" if survivor.problem else ""
+        yield (
+            f"  node {survivor.node_id} ({role}), last epoch {survivor.last_epoch}, log end "
+            f"{survivor.log_end_offset}, {survivor.folder}{problem}"
+        )
+    yield ""
+    if plan.kind != "static":
+        yield f"Voters so far: {_voters(plan.old_voters)}"
+        yield f"Voters then:   {_voters(plan.voters)}"
+        yield f"Written at offset {plan.base_offset} in epoch {plan.epoch}."
+        yield ""
+    yield from _loss_lines(plan)
+    yield ""
+    yield "Steps:"
+    for number, step in enumerate(plan.steps, start=1):
+        yield f"  {number}. {step}"
+
+
+def _what(plan: Plan) -> str:
+    if plan.kind == "static":
+        return "its voters are static, and the majority is lost or has moved"
+    if plan.kind == "endpoints":
+        return "a majority is left, and voters get other addresses"
+    return "the majority is lost"
+
+
+def _voters(voters: Sequence[KnownVoter]) -> str:
+    shown = (f"{voter.id} at {','.join(map(url_of, voter.endpoints)) or 'unknown'}" for voter in voters)
+    return "; ".join(shown)
+
+
+def _loss_lines(plan: Plan) -> Iterator[str]:
+    loss = plan.loss
+    if plan.kind == "endpoints":
+        yield "Nothing is lost: a majority of the voters is left."
+        return
+    if loss.seen is not None:
+        first, end = loss.seen
+        yield f"Lost: offsets {first} to {end - 1}, which another folder has; they may have been committed."
+    if loss.lost is None and loss.kept is None:
+        yield f"The kept log is known to be committed up to its end, offset {loss.unknown_from}."
+    if loss.lost is not None:
+        yield f"Lost: offsets {loss.lost[0]} to {loss.lost[1] - 1} were committed, and no kept log has them."
+    if loss.kept is not None:
+        yield (
+            f"Kept: offsets {loss.kept[0]} to {loss.kept[1] - 1} may never have been acknowledged; they are "
+            "committed now."
+        )
+    yield (f"Not known: what the lost voters acknowledged from offset {loss.unknown_from} on. It is lost.")

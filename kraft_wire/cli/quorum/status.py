@@ -1,0 +1,197 @@
+"""``kraft-wire quorum status``: the state of a quorum, with a leader or without, on line or from folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kraft_wire.cli.errors import EXIT_OK, CommandError, UsageError, complain
+from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.quorum import EXIT_NO_LEADER, NoAnswer, Unfit
+from kraft_wire.cli.quorum.connecting import (
+    DEFAULT_TIMEOUT_MS,
+    OPTION,
+    no_answer,
+    settings_of,
+    without_leader,
+)
+from kraft_wire.cli.quorum.folders import evidence_of
+from kraft_wire.cli.quorum.status_report import (
+    StatusReport,
+    endpoint_texts,
+    history_rows,
+    report_of_answers,
+    report_of_folders,
+    report_of_leader,
+    text_of,
+)
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable
+from kraft_wire.client.live_log import LiveLog
+from kraft_wire.client.live_snapshot import snapshot_batches
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.quorum_description import QuorumDescription
+from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.client.survey import setting_of, survey
+from kraft_wire.log.batch import Batch, split_batches
+from kraft_wire.log.errors import LogError
+from kraft_wire.protocol.errors import ProtocolError
+from kraft_wire.raft.recovery.evidence import QuorumHistory
+from kraft_wire.wire.address import Address
+
+AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
+
+
+def quorum_status(
+    *,
+    bootstrap_controller: str | None = None,
+    stale: bool = False,
+    from_dir: Sequence[Path] = (),
+    no_history: bool = False,
+    json: bool = False,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Show who leads, who follows and how far, who may fail, and how the voters changed.
+
+    Exit statuses: 0 shown, 2 wrong usage, 3 no controller answers, 4 controllers answer and none leads (what
+    each of them knows is shown then), 5 a folder can't be read, 6 the folders are of several clusters, 1
+    anything else. With --stale it is 0 as soon as one controller answers.
+
+    For example:
+
+        kraft-wire quorum status --bootstrap-controller c1:9093,c2:9093,c3:9093
+        kraft-wire quorum status --bootstrap-controller c2:9093,c3:9093 --stale
+        kraft-wire quorum status --from-dir /var/lib/kafka/metadata
+
+    Parameters
+    ----------
+    bootstrap_controller
+        HOST:PORT of one or more controllers, separated by commas.
+    stale
+        Ask each of the given controllers itself, without looking for a leader.
+    from_dir
+        A controller's folder, with meta.properties, to read instead. Can be given several times. Nothing is
+        changed, and the controller may be running.
+    no_history
+        Don't read the whole log from the leader, which the history of the voters takes.
+    json
+        Print one JSON object instead of text.
+    command_config
+        A properties file with security settings, as for Kafka's tools.
+    timeout_ms
+        How long to look for the leader, and how long to wait for one controller.
+    """
+    if bool(from_dir) == (bootstrap_controller is not None):
+        raise UsageError(f"give either {OPTION} or --from-dir")
+    if bootstrap_controller is None:
+        if stale:
+            raise UsageError(f"--stale goes with {OPTION}")
+        _show(_from_folders(from_dir), json)
+        return EXIT_OK
+    settings = settings_of(bootstrap_controller, command_config, timeout_ms)
+    if stale:
+        return _show_stale(settings, json)
+    try:
+        with QuorumClient(settings) as quorum:
+            report = _from_leader(settings, quorum, not no_history)
+    except QuorumUnreachable as error:
+        return _show_leaderless(settings, error, json)
+    except QuorumError as error:
+        raise CommandError(str(error)) from None
+    _show(report, json)
+    return EXIT_OK
+
+
+def _show(report: StatusReport, json: bool) -> None:
+    print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
+
+
+def _from_folders(folders: Sequence[Path]) -> StatusReport:
+    found = [evidence_of(folder) for folder in folders]
+    clusters = sorted({folder.cluster_id for folder in found})
+    if len(clusters) > 1:
+        raise Unfit(f"the folders are of several clusters: {', '.join(clusters)}; give those of one")
+    return report_of_folders(found)
+
+
+def _show_stale(settings: QuorumSettings, json: bool) -> int:
+    answers = survey(settings)
+    if all(answer.problem for answer in answers):
+        raise no_answer(answers)
+    _show(report_of_answers(answers), json)
+    return EXIT_OK
+
+
+def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: bool) -> int:
+    answers = survey(settings)
+    problem = without_leader(answers, error)
+    if isinstance(problem, NoAnswer):
+        raise problem
+    _show(report_of_answers(answers), json)
+    complain(str(problem))
+    return EXIT_NO_LEADER
+
+
+def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: bool) -> StatusReport:
+    cluster_id = quorum.cluster_id()
+    described = quorum.describe_quorum()
+    (leader,) = survey(settings, [quorum.answered_by])
+    registered = leader.registrations or {}
+    found = QuorumHistory()
+    problem = ""
+    if with_history:
+        try:
+            _read_log(quorum, found)
+        except (QuorumError, LogError, ProtocolError) as error:
+            problem = f"the history of the voters is incomplete: {error}"
+    endpoints = endpoint_texts(found.registrations) or {
+        node_id: [str(address)] for node_id, address in registered.items()
+    }
+    report = report_of_leader(
+        cluster_id, described, endpoints, _auto_join(settings, described, found, registered)
+    )
+    report.kraft_version = leader.kraft_version if leader.kraft_version is not None else 0
+    report.history = history_rows(found.changes)
+    if problem:
+        report.notes.append(problem)
+    return report
+
+
+def _read_log(quorum: QuorumClient, found: QuorumHistory) -> None:
+    """Read the oldest snapshot and all committed records after it."""
+    log = LiveLog(quorum)
+    ends = log.ends()
+    oldest = log.oldest_snapshot(ends)
+    if oldest is not None:
+        pages = snapshot_batches(quorum, oldest)
+        found.take_snapshot(oldest, (batch for page in pages for batch in split_batches(page)[0]))
+    for served in log.batches(ends.log_start_offset, ends.high_watermark):
+        for position, header in served.batches:
+            found.take(Batch(header, served.data[position : position + header.size_bytes]))
+
+
+def _auto_join(
+    settings: QuorumSettings,
+    described: QuorumDescription,
+    found: QuorumHistory,
+    registered: dict[int, Address],
+) -> dict[int, bool]:
+    """Ask every controller whose address is known for its own setting."""
+    addresses = {
+        **registered,
+        **{
+            id: Address(points[0].host, points[0].port)
+            for id, points in found.registrations.items()
+            if points
+        },
+        **{
+            id: Address(points[0].host, points[0].port)
+            for id, points in described.endpoints.items()
+            if points
+        },
+    }
+    values = {id: setting_of(settings, address, id, AUTO_JOIN) for id, address in addresses.items()}
+    return {id: value == "true" for id, value in values.items() if value is not None}

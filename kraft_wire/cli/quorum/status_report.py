@@ -1,0 +1,351 @@
+"""The report of ``quorum status``: values from the leader, from single controllers or from folders, and the
+text that shows them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.raft.recovery.evidence import (
+    BEFORE_THE_LOG,
+    FolderEvidence,
+    KnownVoter,
+    VoterChange,
+    changed_voters,
+    url_of,
+)
+
+LIVE_WITHIN_MS: Final = 3000
+"""A voter that hasn't fetched for this long is gone: one and a half times the default of
+controller.quorum.fetch.timeout.ms, after which a leader without a majority resigns (KAFKA-15489)."""
+UNKNOWN: Final = "unknown"
+
+
+class ReplicaRow(msgspec.Struct):
+    """A replica. None where it isn't known. ``lag_ms`` is the time since it was last caught up, by the
+    leader's clock."""
+
+    id: int
+    directory_id: str | None = None
+    endpoints: list[str] = []
+    role: str = UNKNOWN
+    epoch: int | None = None
+    log_end_offset: int | None = None
+    lag: int | None = None
+    lag_ms: int | None = None
+    last_caught_up_ms: int | None = None
+    registered: bool | None = None
+    auto_join: bool | None = None
+    source: str | None = None
+
+
+class VotersRow(msgspec.Struct):
+    """A VotersRecord. Offset -1 is the checkpoint of format; ``change`` compares with the one before.
+
+    In a snapshot, offset and time are those of the snapshot: the voters were set before.
+    """
+
+    offset: int
+    epoch: int
+    time: str
+    voters: list[int]
+    change: str
+    is_in_snapshot: bool = False
+
+
+class StatusReport(msgspec.Struct):
+    """The output of --json. ``may_fail`` is how many more voters may fail, None if it can't be known."""
+
+    cluster_id: str | None = None
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    high_watermark: int | None = None
+    kraft_version: int | None = None
+    may_fail: int | None = None
+    replicas: list[ReplicaRow] = []
+    notes: list[str] = []
+    history: list[VotersRow] = []
+
+
+# --- from the leader
+
+
+def report_of_leader(
+    cluster_id: str,
+    described: QuorumDescription,
+    registrations: Mapping[int, Sequence[str]],
+    auto_join: Mapping[int, bool],
+) -> StatusReport:
+    """Return the report of a quorum as its leader sees it."""
+    report = StatusReport(
+        cluster_id=cluster_id,
+        leader_id=described.leader_id,
+        leader_epoch=described.leader_epoch,
+        high_watermark=described.high_watermark,
+    )
+    leader = described.leader
+    for role, replicas in (("follower", described.voters), ("observer", described.observers)):
+        for replica in replicas:
+            row = _row(replica, leader, role)
+            row.endpoints = [url_of(point) for point in described.endpoints.get(replica.id, ())]
+            row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
+            row.registered = replica.id in registrations
+            row.auto_join = auto_join.get(replica.id)
+            row.epoch = described.leader_epoch if replica is leader else None
+            report.replicas.append(row)
+    report.may_fail = may_fail(described)
+    voter_ids = [voter.id for voter in described.voters]
+    known = {replica.id for replica in (*described.voters, *described.observers)}
+    report.notes = list(_registration_notes(voter_ids, registrations, known))
+    return report
+
+
+def _row(replica: ReplicaDescription, leader: ReplicaDescription | None, role: str) -> ReplicaRow:
+    row = ReplicaRow(replica.id, str(replica.directory_id) if replica.directory_id else None)
+    row.role = ("leader" if role == "follower" else "leader, not a voter") if replica is leader else role
+    row.log_end_offset = _known(replica.log_end_offset)
+    row.last_caught_up_ms = _known(replica.last_caught_up_ms)
+    if leader is not None and row.log_end_offset is not None:
+        row.lag = leader.log_end_offset - row.log_end_offset
+    if leader is not None and row.last_caught_up_ms is not None:
+        row.lag_ms = leader.last_caught_up_ms - row.last_caught_up_ms
+    return row
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def may_fail(described: QuorumDescription) -> int:
+    """Return how many more voters may fail before there is no majority; negative if there is none now."""
+    leader = described.leader
+    now_ms = leader.last_fetch_ms if leader is not None else 0
+    live = sum(
+        voter is leader or (voter.last_fetch_ms >= 0 and now_ms - voter.last_fetch_ms <= LIVE_WITHIN_MS)
+        for voter in described.voters
+    )
+    return live - (len(described.voters) // 2 + 1)
+
+
+def _registration_notes(
+    voter_ids: Sequence[int], registrations: Mapping[int, Sequence[str]], fetching: Iterable[int]
+) -> Iterator[str]:
+    for voter_id in voter_ids:
+        if voter_id not in registrations:
+            yield f"voter {voter_id} is not registered: the metadata doesn't know its features yet"
+    silent = set(registrations) - set(fetching)
+    for node_id in sorted(set(registrations) - set(voter_ids)):
+        what = "and doesn't fetch" if node_id in silent else "and observes"
+        where = _joined(registrations[node_id])
+        yield f"controller {node_id} is registered and is no voter, {what} ({where})"
+
+
+# --- from single controllers
+
+
+def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
+    """Return the report of what controllers say of themselves, whether they lead or not."""
+    known = [answer for answer in answers if not answer.problem]
+    latest = max(known, key=lambda answer: (answer.epoch, answer.leads), default=None)
+    report = StatusReport()
+    if latest is not None:
+        report.leader_epoch = latest.epoch
+        report.leader_id = _known(latest.leader_id)
+        report.kraft_version = latest.kraft_version
+        report.cluster_id = next((a.cluster_id for a in known if a.cluster_id is not None), None)
+    for answer in answers:
+        if answer.problem:
+            report.notes.append(f"{answer.address} can't be asked: {answer.problem}")
+        else:
+            report.notes.append(f"{answer.address} {_says(answer)}")
+    return report
+
+
+def _says(answer: NodeAnswer) -> str:
+    leader = "knows no leader" if answer.leader_id < 0 else f"says that node {answer.leader_id} leads"
+    if answer.leads:
+        leader = f"leads as node {answer.leader_id}"
+    where = f" at {answer.leader_address}" if answer.leader_address is not None and not answer.leads else ""
+    level = (
+        "kraft.version unknown" if answer.kraft_version is None else f"kraft.version {answer.kraft_version}"
+    )
+    if answer.registrations is None:
+        registered = "registrations unknown"
+    else:
+        found = (f"{node_id} at {address}" for node_id, address in sorted(answer.registrations.items()))
+        registered = f"registered controllers: {', '.join(found) or 'none'}"
+    return f"{leader}{where}, epoch {answer.epoch}; {level}; {registered}"
+
+
+# --- from folders
+
+
+def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
+    """Return the report of folders of one cluster. The voters are those of the folder with the latest log."""
+    latest = max(found, key=lambda folder: (folder.last_epoch, folder.log_end_offset))
+    voters = {voter.id: voter for voter in latest.voters}
+    report = StatusReport(
+        cluster_id=latest.cluster_id,
+        leader_epoch=max(folder.highest_epoch for folder in found),
+        kraft_version=latest.kraft_version,
+        high_watermark=max(folder.committed_offset for folder in found),
+        history=history_rows(latest.history),
+    )
+    for folder in found:
+        report.replicas.append(_folder_row(folder, latest, voters.get(folder.node_id)))
+        report.notes += [f"{folder.folder}: {problem}" for problem in folder.problems]
+    asked = {folder.node_id for folder in found}
+    for voter in latest.voters:
+        if voter.id not in asked:
+            row = ReplicaRow(
+                voter.id, voter.directory_id, [url_of(point) for point in voter.endpoints], "voter"
+            )
+            row.registered = voter.id in latest.registrations
+            report.replicas.append(row)
+    if not latest.voters:
+        named = ", ".join(map(str, latest.static_voter_ids)) or "unknown"
+        report.notes.append(f"the log names no voters: controller.quorum.voters does ({named})")
+    for node_id, endpoints in sorted(latest.registrations.items()):
+        if node_id not in voters and latest.voters:
+            urls = _joined(url_of(point) for point in endpoints)
+            report.notes.append(f"controller {node_id} is registered and is no voter ({urls})")
+    return report
+
+
+def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVoter | None) -> ReplicaRow:
+    row = ReplicaRow(folder.node_id, folder.directory_id or None, source=folder.folder)
+    row.endpoints = [] if voter is None else [url_of(point) for point in voter.endpoints]
+    is_voter = folder.node_id in folder.static_voter_ids or voter is not None
+    row.role = "voter" if is_voter else "no voter"
+    if voter is not None and folder.directory_id and voter.directory_id != folder.directory_id:
+        row.role = "voter with another directory"
+    row.role += _last_seen(folder)
+    row.epoch = _known(folder.quorum_epoch)
+    row.log_end_offset = folder.log_end_offset
+    row.lag = latest.log_end_offset - folder.log_end_offset
+    row.registered = folder.node_id in latest.registrations
+    return row
+
+
+def _last_seen(folder: FolderEvidence) -> str:
+    if folder.controller_pid is not None:
+        return f", running as process {folder.controller_pid}"
+    if folder.leader_id == folder.node_id:
+        return ", led"
+    if folder.leader_id >= 0:
+        return f", followed {folder.leader_id}"
+    return f", voted for {folder.voted_id}" if folder.voted_id >= 0 else ""
+
+
+def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
+    """Return a row for every VotersRecord."""
+    rows: list[VotersRow] = []
+    before: Sequence[KnownVoter] = ()
+    for change in changes:
+        ids = [voter.id for voter in change.voters]
+        text = changed_voters(before, change.voters) if rows else ""
+        when = time_text(change.timestamp_ms)
+        rows.append(VotersRow(change.offset, change.epoch, when, ids, text, change.is_in_snapshot))
+        before = change.voters
+    return rows
+
+
+def time_text(time_ms: int) -> str:
+    """Return a time in UTC, to the millisecond."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+# --- text
+
+
+def text_of(report: StatusReport) -> Iterator[str]:
+    """Yield the lines of the report."""
+    yield f"Cluster         {_or_unknown(report.cluster_id)}"
+    yield f"Leader          {'none known' if report.leader_id is None else report.leader_id}"
+    yield f"Epoch           {_or_unknown(report.leader_epoch)}"
+    yield f"Committed up to {_or_unknown(report.high_watermark)}"
+    if report.kraft_version is not None:
+        yield f"kraft.version   {report.kraft_version}"
+    if report.may_fail is not None:
+        yield f"May fail        {_may_fail_text(report.may_fail)}"
+    if report.replicas:
+        yield ""
+        yield from _table(report.replicas)
+    if report.notes:
+        yield ""
+        yield from report.notes
+    if report.history:
+        yield ""
+        yield "Voters by the offset of their record:"
+        for row in report.history:
+            where = f"{'snapshot up to ' if row.is_in_snapshot else ''}offset {row.offset}"
+            where = "format" if row.offset == BEFORE_THE_LOG else where
+            ids = ", ".join(map(str, row.voters))
+            change = f"  ({row.change})" if row.change else ""
+            yield f"  {where}, epoch {row.epoch}, {row.time}: {ids}{change}"
+
+
+def _may_fail_text(number: int) -> str:
+    if number < 0:
+        return "no majority is live now"
+    return f"{number} more voter{'' if number == 1 else 's'}" if number else "no more voter"
+
+
+def _table(rows: Sequence[ReplicaRow]) -> Iterator[str]:
+    names = (
+        "Id",
+        "Directory",
+        "Role",
+        "Epoch",
+        "LogEnd",
+        "Lag",
+        "LagMs",
+        "LastCaughtUp",
+        "Registered",
+        "AutoJoin",
+        "Endpoints",
+    )
+    lines = [names, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
+    for line in lines:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _cells(row: ReplicaRow) -> tuple[str, ...]:
+    caught_up = UNKNOWN if row.last_caught_up_ms is None else time_text(row.last_caught_up_ms)
+    return (
+        str(row.id),
+        _or_unknown(row.directory_id),
+        row.role,
+        _or_unknown(row.epoch),
+        _or_unknown(row.log_end_offset),
+        _or_unknown(row.lag),
+        _or_unknown(row.lag_ms),
+        caught_up,
+        _yes_no(row.registered),
+        _yes_no(row.auto_join),
+        _joined(row.endpoints) or UNKNOWN,
+    )
+
+
+def _or_unknown(value: object) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+def _yes_no(value: bool | None) -> str:
+    return UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ",".join(texts)
+
+
+def endpoint_texts(registrations: Mapping[int, Sequence[Endpoint]]) -> dict[int, list[str]]:
+    """Return the registrations' endpoints as texts."""
+    return {node_id: [url_of(point) for point in points] for node_id, points in registrations.items()}

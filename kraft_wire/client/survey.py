@@ -1,0 +1,147 @@
+"""Ask given controllers themselves, one by one, whether they lead or not.
+
+No API of Kafka's shows the state of a controller that doesn't lead. Every controller tells some of it:
+
+- Fetch with an epoch that is over is refused by each controller, with the leader and the epoch that it
+  knows.
+- ApiVersions has the features of its metadata, among them kraft.version, and the epoch of their change.
+- DescribeCluster has the controllers that its metadata has as registered.
+- DescribeConfigs has the settings of the controller itself, if it is asked by its own node id.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from kraft_wire.client import questions
+from kraft_wire.client.connection import Connection, Connector
+from kraft_wire.client.errors import QuorumError
+from kraft_wire.client.quorum import SILENT_SHARE
+from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
+from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.protocol.errors import ErrorCode, ProtocolError
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from kraft_wire.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
+from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.wire.address import Address
+
+FINISHED_EPOCH: Final = 0
+"""No leader has this epoch: a Fetch with it is refused, and the refusal names the current epoch."""
+KRAFT_VERSION: Final = "kraft.version"
+BROKER: Final = 4
+"""The resource type of a node's own settings (ConfigResource.Type.BROKER)."""
+
+
+class NodeAnswer(msgspec.Struct, frozen=True):
+    """What one controller says of itself and of its quorum.
+
+    ``problem`` says why it couldn't be asked; all else is unknown then. ``description`` is there if it leads.
+    ``registrations`` is None if it doesn't say. ``is_silent``: nothing answers at the address at all.
+    """
+
+    address: Address
+    problem: str = ""
+    is_silent: bool = False
+    leader_id: int = -1
+    epoch: int = -1
+    leader_address: Address | None = None
+    kraft_version: int | None = None
+    cluster_id: str | None = None
+    registrations: dict[int, Address] | None = None
+    description: QuorumDescription | None = None
+
+    @property
+    def leads(self) -> bool:
+        return self.description is not None
+
+
+def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None) -> list[NodeAnswer]:
+    """Ask each of these controllers, by default those of the settings, and return their answers in order."""
+    connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
+    timeout_s = settings.request_timeout_ms / 1000
+    wanted = settings.bootstrap if addresses is None else addresses
+    return [_ask(connector, address, timeout_s) for address in wanted]
+
+
+def setting_of(settings: QuorumSettings, address: Address, node_id: int, key: str) -> str | None:
+    """Return a setting of the controller at an address, as it has it; None if it doesn't say."""
+    connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
+    timeout_s = settings.request_timeout_ms / 1000
+    resource = DescribeConfigsResource(
+        resource_type=BROKER, resource_name=str(node_id), configuration_keys=(key,)
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    try:
+        connection = connector.open(address, timeout_s)
+    except (OSError, ProtocolError, QuorumError):
+        return None
+    try:
+        response = connection.call(request, DescribeConfigsResponse, timeout_s)
+    except (OSError, ProtocolError, QuorumError):
+        return None
+    finally:
+        connection.close()
+    values = [c.value for result in response.results for c in result.configs if c.name == key]
+    return values[0] if values else None
+
+
+def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer:
+    try:
+        connection = connector.open(address, timeout_s)
+    except OSError as error:
+        problem = str(error) or type(error).__name__
+        return NodeAnswer(address, problem, is_silent=not _listens(address, timeout_s))
+    except (ProtocolError, QuorumError) as error:
+        return NodeAnswer(address, str(error))
+    try:
+        return _answers(connection, address, timeout_s)
+    except (OSError, ProtocolError, QuorumError) as error:
+        return NodeAnswer(address, str(error) or type(error).__name__)
+    finally:
+        connection.close()
+
+
+def _listens(address: Address, timeout_s: float) -> bool:
+    """Whether anything accepts connections at an address: also a process that is suspended does."""
+    try:
+        socket.create_connection(address, timeout_s).close()
+    except OSError:
+        return False
+    return True
+
+
+def _answers(connection: Connection, address: Address, timeout_s: float) -> NodeAnswer:
+    versions = connection.call(
+        ApiVersionsRequest(client_software_name="kraft-wire", client_software_version="1"),
+        ApiVersionsResponse,
+        timeout_s,
+    )
+    cluster = questions.read_describe_cluster(
+        connection.call(questions.describe_cluster(), DescribeClusterResponse, timeout_s)
+    )
+    fetch = questions.fetch(None, FINISHED_EPOCH, 0, 0, 1)
+    refused = questions.read_fetch(connection.call(fetch, FetchResponse, timeout_s))
+    described = read_describe_quorum(connection.call(describe_quorum(), DescribeQuorumResponse, timeout_s))
+    levels = {feature.name: feature.max_version_level for feature in versions.finalized_features}
+    knows = cluster.error == ErrorCode.NONE
+    return NodeAnswer(
+        address,
+        leader_id=refused.hint.leader_id,
+        epoch=refused.hint.epoch,
+        leader_address=refused.hint.address,
+        kraft_version=levels.get(KRAFT_VERSION),
+        cluster_id=cluster.cluster_id if knows else None,
+        registrations=cluster.controllers if knows else None,
+        description=described if described.error == ErrorCode.NONE else None,
+    )

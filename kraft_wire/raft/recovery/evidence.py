@@ -1,0 +1,210 @@
+"""The evidence of a folder: identity, election state, log, voters at every offset, registrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.control import decode_control_record
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
+from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import (
+    Endpoint,
+    ReplicaKey,
+    VersionRange,
+    Voter,
+    endpoints_of,
+    voters_of_record,
+)
+
+BEFORE_THE_LOG: Final = -1
+"""The offset of the voters in the 0-0 checkpoint, which format writes."""
+_REGISTRATIONS: Final[frozenset[int]] = frozenset(
+    {RegisterControllerRecord.API_KEY, UnregisterControllerRecord.API_KEY}
+)
+_TYPE_AT: Final = 1
+"""The byte of a metadata record's type: both prefixes before the version take one byte each."""
+
+
+class KnownVoter(msgspec.Struct, frozen=True):
+    """A voter in a form that JSON can hold."""
+
+    id: int
+    directory_id: str
+    endpoints: tuple[Endpoint, ...] = ()
+    min_kraft_version: int = 0
+    max_kraft_version: int = 1
+
+    @classmethod
+    def of(cls, voter: Voter) -> KnownVoter:
+        return cls(voter.key.id, str(voter.key.directory_id), voter.endpoints, *voter.kraft_versions)
+
+    def to_voter(self) -> Voter:
+        """Return the raft core's value. Raises ValueError for a directory id that isn't one."""
+        key = ReplicaKey(self.id, Uuid.parse(self.directory_id))
+        versions = VersionRange(self.min_kraft_version, self.max_kraft_version)
+        return Voter(key, endpoints_of(self.endpoints), versions)
+
+
+class VoterChange(msgspec.Struct, frozen=True):
+    """A VotersRecord: its offset (``BEFORE_THE_LOG`` for the 0-0 checkpoint), epoch and time.
+
+    A snapshot doesn't say when its voters were set: it has ``is_in_snapshot``, the offset of its last record,
+    and the time when it was written.
+    """
+
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    voters: tuple[KnownVoter, ...]
+    is_in_snapshot: bool = False
+
+
+class SnapshotEvidence(msgspec.Struct, frozen=True):
+    """A snapshot of a folder."""
+
+    end_offset: int
+    epoch: int
+    is_whole: bool
+
+
+class EpochEvidence(msgspec.Struct, frozen=True):
+    """The part of a log that one epoch wrote, and the SHA-256 of its batches' bytes in hexadecimal."""
+
+    epoch: int
+    start_offset: int
+    end_offset: int
+    digest: str
+
+
+class FolderEvidence(msgspec.Struct, frozen=True):
+    """What a folder says.
+
+    ``quorum_epoch`` and what follows it are those of quorum-state, -1 without that file. Records below
+    ``committed_offset`` were committed once; the log may end before it. ``lost_below`` and
+    ``no_vote_up_to`` are the guards of the same name, -1 without them. ``controller_pid`` is the process that
+    works on the folder. ``problems`` are those that keep the log from being used as it is.
+    """
+
+    folder: str
+    cluster_id: str
+    node_id: int
+    directory_id: str
+    quorum_epoch: int = -1
+    leader_id: int = -1
+    voted_id: int = -1
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    last_timestamp_ms: int = -1
+    epochs: tuple[EpochEvidence, ...] = ()
+    committed_offset: int = 0
+    lost_below: int = -1
+    no_vote_up_to: int = -1
+    kraft_version: int = 0
+    history: tuple[VoterChange, ...] = ()
+    static_voter_ids: tuple[int, ...] = ()
+    registrations: dict[int, tuple[Endpoint, ...]] = {}
+    snapshots: tuple[SnapshotEvidence, ...] = ()
+    controller_pid: int | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record, in the log or in a snapshot before it; 0 without records."""
+        whole = (snapshot.epoch for snapshot in self.snapshots if snapshot.is_whole)
+        return max((*(part.epoch for part in self.epochs[-1:]), *whole), default=0)
+
+    @property
+    def highest_epoch(self) -> int:
+        """The highest epoch that the node can have taken part in."""
+        return max(self.quorum_epoch, self.last_epoch, self.no_vote_up_to)
+
+    @property
+    def voters(self) -> tuple[KnownVoter, ...]:
+        """The voters in effect: those of the last VotersRecord, none for a static quorum."""
+        return self.history[-1].voters if self.history else ()
+
+
+class QuorumHistory:
+    """Collects voters, kraft.version and controllers' registrations from batches, in the order of the log."""
+
+    def __init__(self) -> None:
+        self.changes: list[VoterChange] = []
+        self.kraft_version = 0
+        self.registrations: dict[int, tuple[Endpoint, ...]] = {}
+
+    def take(self, batch: Batch) -> None:
+        """Add a batch of the log. Raises CorruptBatch, DecodeError."""
+        if not batch.header.is_control:
+            self._take_records(batch)
+            return
+        for record in iter_records(batch):
+            self._take_control(
+                record.offset,
+                batch.header.leader_epoch,
+                batch.header.max_timestamp,
+                decode_control_record(record),
+            )
+
+    def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
+        """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
+        CorruptBatch, DecodeError, and what ``batches`` raises."""
+        self.registrations = {}
+        offset = snapshot_id.end_offset - 1
+        for batch in batches:
+            if batch.header.is_control:
+                for record in iter_records(batch):
+                    message = decode_control_record(record)
+                    timestamp_ms = batch.header.max_timestamp
+                    self._take_control(offset, snapshot_id.epoch, timestamp_ms, message, is_in_snapshot=True)
+            else:
+                self._take_records(batch)
+
+    def _take_control(
+        self, offset: int, epoch: int, timestamp_ms: int, message: Message, *, is_in_snapshot: bool = False
+    ) -> None:
+        if isinstance(message, KRaftVersionRecord):
+            self.kraft_version = message.kraft_version
+        elif isinstance(message, VotersRecord):
+            voters = tuple(KnownVoter.of(voter) for voter in voters_of_record(message).voters)
+            self.changes.append(VoterChange(offset, epoch, timestamp_ms, voters, is_in_snapshot))
+
+    def _take_records(self, batch: Batch) -> None:
+        for record in iter_records(batch):
+            if len(record.value) > _TYPE_AT and record.value[_TYPE_AT] in _REGISTRATIONS:
+                self._take_registration(decode_metadata_record(record.value)[0])
+
+    def _take_registration(self, message: Message) -> None:
+        if isinstance(message, RegisterControllerRecord):
+            listeners = ((point.name, point.host, point.port) for point in message.end_points)
+            self.registrations[message.controller_id] = endpoints_of(listeners)
+        elif isinstance(message, UnregisterControllerRecord):
+            self.registrations.pop(message.controller_id, None)
+
+
+def url_of(endpoint: Endpoint) -> str:
+    """Return the endpoint as LISTENER://HOST:PORT, with an IPv6 address in brackets (RaftVoterEndpoint)."""
+    listener, host, port = endpoint
+    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
+
+
+def changed_voters(before: Sequence[KnownVoter], after: Sequence[KnownVoter]) -> str:
+    """Say in a few words how a voter set differs from the one before it."""
+    old, new = {voter.id: voter for voter in before}, {voter.id: voter for voter in after}
+    both = [(old[voter_id], new[voter_id]) for voter_id in new if voter_id in old]
+    parts = (
+        ("added", [voter_id for voter_id in new if voter_id not in old]),
+        ("removed", [voter_id for voter_id in old if voter_id not in new]),
+        ("new directory", [now.id for was, now in both if now.directory_id != was.directory_id]),
+        ("new endpoints", [now.id for was, now in both if now.endpoints != was.endpoints]),
+    )
+    return "; ".join(f"{what} {', '.join(map(str, ids))}" for what, ids in parts if ids)

@@ -1,0 +1,281 @@
+"""Decide how a quorum goes on that has lost its majority, or whose voters have moved to other addresses.
+
+The survivor with the newest log goes on: the highest last epoch, then the longest, as in an election. Any
+record that a majority acknowledged, and that some survivor still has, is in that log: a later epoch's leader
+had all that was committed before it. It becomes the only voter; the others fetch everything from it.
+
+The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
+voters and the brokers knew: a broker never follows a leader of an older epoch.
+
+If a majority is left at other addresses (KIP-1347), the voters stay and only their endpoints change. Folders
+whose logs are equal to the newest get the same bytes at the same offset. The others get nothing: they fetch
+the record, as they do after any change of leader. So no two logs differ at an offset of one epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.plan import (
+    PLAN_VERSION,
+    Kind,
+    Loss,
+    Plan,
+    RecoveryError,
+    Survivor,
+    Target,
+    last_digest,
+)
+from kraft_wire.raft.recovery.ranking import (
+    check_inputs,
+    has_equal_log,
+    is_controller,
+    is_voter,
+    problem_of,
+    ranked,
+)
+
+MAX_EPOCH: Final = 2**31 - 1
+
+
+class NewAddress(msgspec.Struct, frozen=True):
+    """The host and port that a voter moved to; ``listener`` is None if it has only one."""
+
+    node_id: int
+    host: str
+    port: int
+    listener: str | None = None
+
+
+def make_plan(
+    found: Sequence[FolderEvidence],
+    inputs: Sequence[str],
+    now_ms: int,
+    *,
+    keep: Sequence[int] = (),
+    addresses: Sequence[NewAddress] = (),
+) -> Plan:
+    """Return the plan for the folders that are left. Raises RecoveryError if none is possible or needed.
+
+    ``keep`` names other survivors than the best one to go on with; ``addresses`` are new ones of voters.
+    """
+    check_inputs(found)
+    order = ranked(found)
+    usable = [folder for folder in order if not problem_of(folder, found)]
+    if not usable:
+        problems = "; ".join(f"{folder.folder}: {problem_of(folder, found)}" for folder in order)
+        raise RecoveryError(f"no folder can be used: {problems}")
+    best = usable[0]
+    left = [folder for folder in usable if is_voter(folder, best)]
+    has_majority = 2 * len(left) > _voter_count(best)
+    if has_majority and not addresses:
+        nodes = ", ".join(str(folder.node_id) for folder in left)
+        raise RecoveryError(
+            f"a majority of the {_voter_count(best)} voters is left: nodes {nodes}. Start them: they elect a "
+            "leader. If they moved to other addresses, give --endpoints"
+        )
+    moved = {address.node_id: address for address in addresses}
+    if best.kraft_version == 0 or not best.voters:
+        ids = best.static_voter_ids if has_majority else (best.node_id,)
+        return _plan(found, inputs, now_ms, "static", (), (), best, static_steps(ids, found, moved)).hashed()
+    if has_majority:
+        if keep:
+            raise RecoveryError("a majority of the voters is left: --keep is for a lost majority")
+        voters = _moved_voters(best.voters, moved)
+        targets = [folder for folder in left if has_equal_log(folder, left[0])]
+        steps = _moving_steps(best, targets)
+        return _plan(found, inputs, now_ms, "endpoints", targets, voters, targets[0], steps).hashed()
+    kept = _kept(usable, keep) if keep else [best]
+    voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
+    steps = _recovery_steps(kept, found)
+    return _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps).hashed()
+
+
+def _voter_count(best: FolderEvidence) -> int:
+    return len(best.voters) or len(best.static_voter_ids) or 1
+
+
+def _kept(usable: Sequence[FolderEvidence], keep: Sequence[int]) -> list[FolderEvidence]:
+    """Return the folders to keep, the best first."""
+    kept = [folder for folder in usable if folder.node_id in keep]
+    missing = sorted(set(keep) - {folder.node_id for folder in kept})
+    if missing:
+        raise RecoveryError(f"--keep {missing[0]}: no usable folder of this node was collected")
+    for folder in kept[1:]:
+        if not has_equal_log(folder, kept[0]):
+            raise RecoveryError(
+                f"the logs of nodes {kept[0].node_id} and {folder.node_id} aren't equal, and both can't go "
+                f"on as voters: keep node {kept[0].node_id}, and add the other one afterwards"
+            )
+    return kept
+
+
+def _voter_of(
+    folder: FolderEvidence, found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]
+) -> KnownVoter:
+    """Return a survivor as a voter: with its last known endpoints, and its folder's own directory id."""
+    if not folder.directory_id:
+        raise RecoveryError(f"{folder.folder}: meta.properties has no directory.id; voters need one")
+    for source in (folder, *found):
+        for voter in source.voters:
+            if voter.id == folder.node_id:
+                return msgspec.structs.replace(voter, directory_id=folder.directory_id)
+    for source in (folder, *found):
+        endpoints = source.registrations.get(folder.node_id)
+        if endpoints:
+            return KnownVoter(folder.node_id, folder.directory_id, endpoints)
+    address = moved.get(folder.node_id)
+    if address is None or address.listener is None:
+        raise RecoveryError(
+            f"no endpoint of node {folder.node_id} is known: give --endpoints "
+            f"{folder.node_id}@LISTENER://HOST:PORT"
+        )
+    endpoint = Endpoint(address.listener, address.host, address.port)
+    return KnownVoter(folder.node_id, folder.directory_id, (endpoint,))
+
+
+def _moved_voters(voters: Sequence[KnownVoter], moved: Mapping[int, NewAddress]) -> tuple[KnownVoter, ...]:
+    """Return the voters at their new addresses."""
+    unknown = sorted(set(moved) - {voter.id for voter in voters})
+    if unknown:
+        ids = ", ".join(str(voter.id) for voter in voters)
+        raise RecoveryError(f"--endpoints names node {unknown[0]}, and the voters are {ids}")
+    return tuple(_at(voter, moved[voter.id]) if voter.id in moved else voter for voter in voters)
+
+
+def _at(voter: KnownVoter, address: NewAddress) -> KnownVoter:
+    names = [endpoint.listener for endpoint in voter.endpoints]
+    listener = names[0] if address.listener is None and len(names) == 1 else address.listener
+    if listener not in names:
+        example = f"{voter.id}@{names[0]}://HOST:PORT"
+        raise RecoveryError(
+            f"voter {voter.id} has the listeners {', '.join(names)}: give --endpoints {example}"
+        )
+    new = Endpoint(listener, address.host, address.port)
+    endpoints = tuple(new if point.listener == listener else point for point in voter.endpoints)
+    return msgspec.structs.replace(voter, endpoints=endpoints)
+
+
+def _plan(
+    found: Sequence[FolderEvidence],
+    inputs: Sequence[str],
+    now_ms: int,
+    kind: Kind,
+    targets: Sequence[FolderEvidence],
+    voters: Sequence[KnownVoter],
+    leader: FolderEvidence,
+    steps: Sequence[str],
+) -> Plan:
+    epoch = max(folder.highest_epoch for folder in found) + EPOCHS_WITHOUT_TRACE
+    if epoch >= MAX_EPOCH:
+        raise RecoveryError(f"epoch {epoch - EPOCHS_WITHOUT_TRACE} leaves no room for a new one")
+    return Plan(
+        version=PLAN_VERSION,
+        kind=kind,
+        cluster_id=leader.cluster_id,
+        inputs=tuple(inputs),
+        made_at_ms=now_ms,
+        old_voters=leader.voters,
+        voters=tuple(voters),
+        leader_id=leader.node_id,
+        epoch=epoch,
+        base_offset=leader.log_end_offset,
+        last_epoch=leader.last_epoch,
+        last_digest=last_digest(leader),
+        kraft_version=leader.kraft_version,
+        targets=tuple(Target(folder.node_id, folder.directory_id) for folder in targets),
+        survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
+        loss=loss_of(leader, found),
+        steps=tuple(steps),
+    )
+
+
+def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[FolderEvidence]) -> Survivor:
+    return Survivor(
+        folder.node_id,
+        folder.directory_id,
+        folder.folder,
+        folder.last_epoch,
+        folder.log_end_offset,
+        folder.committed_offset,
+        is_voter(folder, leader),
+        problem_of(folder, found),
+    )
+
+
+def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
+    """Return what is lost if this folder's log goes on.
+
+    A longer log that ends with an older epoch counts for nothing: the leader of the newer epoch had all that
+    was committed before it.
+    """
+    end = kept.log_end_offset
+    committed = max(folder.committed_offset for folder in found)
+    seen = max(folder.log_end_offset for folder in found if folder.last_epoch >= kept.last_epoch)
+    known = max(end, committed)
+    return Loss(
+        lost=(end, committed) if committed > end else None,
+        seen=(known, seen) if seen > known else None,
+        kept=(committed, end) if committed < end else None,
+        unknown_from=end,
+    )
+
+
+def _applying_steps(targets: Sequence[FolderEvidence]) -> list[str]:
+    return [f"apply the plan to the folder of node {folder.node_id}, and start it" for folder in targets]
+
+
+def _moving_steps(newest: FolderEvidence, targets: Sequence[FolderEvidence]) -> list[str]:
+    ids = {folder.node_id for folder in targets}
+    others = [voter.id for voter in newest.voters if voter.id not in ids]
+    return [
+        "set listeners and controller.quorum.bootstrap.servers of all nodes to the new addresses",
+        *_applying_steps(targets),
+        *(f"start node {node_id} as it is: it fetches the change" for node_id in others),
+    ]
+
+
+def _recovery_steps(kept: Sequence[FolderEvidence], found: Sequence[FolderEvidence]) -> list[str]:
+    others = {voter.id for voter in kept[0].voters}
+    others |= {folder.node_id for folder in found if is_controller(folder, found)}
+    again = f"storage format -t {kept[0].cluster_id} --no-initial-controllers"
+    return [
+        *_applying_steps(kept),
+        *(
+            f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
+            "start it as an observer, and add it as a voter"
+            for node_id in sorted(others - {folder.node_id for folder in kept})
+        ),
+        "restart brokers that stop, or that don't follow the new leader",
+    ]
+
+
+def static_steps(
+    ids: Sequence[int], found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]
+) -> list[str]:
+    """Say how the voters of a static quorum are changed: they are in the configuration, and nowhere else."""
+    value = ",".join(f"{node_id}@{_static_address(node_id, found, moved)}" for node_id in ids)
+    named = ", ".join(map(str, ids))
+    return [
+        f"set controller.quorum.voters={value} in the configuration of all nodes, the brokers' included: the "
+        "log of a static quorum names no voters, so there is nothing to apply",
+        f"start {'node' if len(ids) == 1 else 'nodes'} {named}, then the brokers",
+        "never start any other controller on its old folder again: format it, and name it in "
+        "controller.quorum.voters of all nodes when it has caught up",
+    ]
+
+
+def _static_address(node_id: int, found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]) -> str:
+    """Return host and port, by the operator or else by the node's registration."""
+    if node_id in moved:
+        return url_of(Endpoint("", moved[node_id].host, moved[node_id].port)).partition("://")[2]
+    for folder in found:
+        if folder.registrations.get(node_id):
+            return url_of(folder.registrations[node_id][0]).partition("://")[2]
+    return "HOST:PORT"

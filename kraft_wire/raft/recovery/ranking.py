@@ -1,0 +1,103 @@
+"""Order the folders that are left, as an election would: by the epoch of the last record, then by length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence
+from kraft_wire.raft.recovery.plan import RecoveryError, last_digest
+
+
+def ranked(found: Sequence[FolderEvidence]) -> list[FolderEvidence]:
+    """Return the folders, those first that can be used, and among them the newest log first."""
+    return sorted(
+        found,
+        key=lambda folder: (
+            bool(problem_of(folder, found)),
+            -folder.last_epoch,
+            -folder.log_end_offset,
+            folder.node_id,
+        ),
+    )
+
+
+def problem_of(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> str:
+    """Return why a quorum can't go on with this folder; empty if it can."""
+    if folder.problems:
+        return f"{folder.problems[0]}; run `kraft-wire fsck {folder.folder} --repair` and collect again"
+    if not is_controller(folder, found):
+        return "it is a broker's"
+    if not folder.last_epoch:
+        return "it has no records"
+    return ""
+
+
+def is_controller(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
+    """Whether any folder knows this node as a voter or as a registered controller."""
+    return any(
+        folder.node_id in source.registrations
+        or folder.node_id in source.static_voter_ids
+        or any(voter.id == folder.node_id for change in source.history for voter in change.voters)
+        for source in found
+    )
+
+
+def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
+    """Whether the folder is a voter's by the newest log: static voters are known by their id alone."""
+    if not newest.voters:
+        return folder.node_id in newest.static_voter_ids
+    return any(
+        (voter.id, voter.directory_id) == (folder.node_id, folder.directory_id) for voter in newest.voters
+    )
+
+
+def has_equal_log(one: FolderEvidence, other: FolderEvidence) -> bool:
+    """Whether two logs end with the same record, and so are equal (Raft's log matching)."""
+
+    def end(folder: FolderEvidence) -> tuple[int, int]:
+        return folder.last_epoch, folder.log_end_offset
+
+    if end(one) != end(other):
+        return False
+    parts = [folder.epochs[-1] if folder.epochs else None for folder in (one, other)]
+    is_same_part = (
+        parts[0] is not None and parts[1] is not None and parts[0].start_offset == parts[1].start_offset
+    )
+    return not is_same_part or last_digest(one) == last_digest(other)
+
+
+def check_inputs(found: Sequence[FolderEvidence]) -> None:
+    """Raise RecoveryError for folders that don't fit together, or may still change. Brokers may run."""
+    if not found:
+        raise RecoveryError("no folder was collected")
+    clusters = sorted({folder.cluster_id for folder in found})
+    if len(clusters) > 1:
+        raise RecoveryError(f"the folders are of several clusters: {', '.join(clusters)}")
+    for folder in found:
+        if folder.controller_pid is not None and is_controller(folder, found):
+            raise RecoveryError(
+                f"process {folder.controller_pid} worked on {folder.folder} when it was collected: stop it, "
+                "and collect again"
+            )
+    for one, other in combinations(found, 2):
+        if one.node_id == other.node_id:
+            raise RecoveryError(
+                f"node {one.node_id} has two folders, {one.folder} and {other.folder}: give the newer one"
+            )
+        _check_matching(one, other)
+
+
+def _check_matching(one: FolderEvidence, other: FolderEvidence) -> None:
+    """Raise RecoveryError if two logs hold different records of one epoch at the same offsets."""
+
+    def key(part: EpochEvidence) -> tuple[int, int, int]:
+        return part.epoch, part.start_offset, part.end_offset
+
+    digests = {key(part): part.digest for part in one.epochs}
+    for part in other.epochs:
+        if digests.get(key(part), part.digest) != part.digest:
+            raise RecoveryError(
+                f"{one.folder} and {other.folder} hold different records of epoch {part.epoch} at offsets "
+                f"{part.start_offset} to {part.end_offset - 1}: one of them is not of this quorum, or damaged"
+            )

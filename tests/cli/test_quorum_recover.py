@@ -1,0 +1,369 @@
+"""quorum recover: folders of real controllers whose majority is gone, up to a controller that leads again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kraft_wire.cli import main
+from kraft_wire.cli.quorum.recover.files import read_plan
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.errors import DiskFailed
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from tests.support.controller_process import (
+    CLUSTER_ID,
+    COMMAND,
+    GIVE_UP_S,
+    NODE_ID,
+    ControllerProcess,
+    formatted,
+)
+from tests.support.live_quorum import three_controllers
+
+Capture = pytest.CaptureFixture[str]
+WRITTEN = 12
+OTHER_CLUSTER = "0Hqdn6mPQ5GrP21WaEIN5Q"
+
+
+class Lost:
+    """The folder of a survivor, a copy for each test, and the files of a recovery beside it."""
+
+    def __init__(self, source: Path, tmp_path: Path) -> None:
+        self.folder = tmp_path / "data"
+        shutil.copytree(source, self.folder)
+        self.collected = tmp_path / "collected.json"
+        self.plan = tmp_path / "plan.json"
+
+    @property
+    def marker(self) -> Path:
+        return self.folder / PARTITION_FOLDER / RECOVERY_PLAN
+
+    def make_plan(self, *options: str) -> int:
+        assert recover("collect", self.folder, "--output", self.collected) == 0
+        return recover("plan", self.collected, "--output", self.plan, *options)
+
+    def apply(self, *options: str | Path) -> int:
+        return recover("apply", self.plan, self.folder, "--cluster-id", CLUSTER_ID, "--yes", *options)
+
+
+@pytest.fixture(scope="module")
+def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of one of three controllers that were killed; nothing listens at their addresses."""
+    with three_controllers(tmp_path_factory.mktemp("lost")) as controllers:
+        controllers.write(range(WRITTEN))
+        leader = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        yield controllers.folder(leader)
+
+
+@pytest.fixture
+def lost(survivor: Path, tmp_path: Path) -> Lost:
+    return Lost(survivor, tmp_path)
+
+
+def recover(*words: str | Path) -> int:
+    return main(["quorum", "recover", *map(str, words)])
+
+
+def ghosts(address: str, capsys: Capture) -> list[int]:
+    """The registered controllers that are no voters and don't fetch, by quorum status."""
+    capsys.readouterr()
+    assert main(["quorum", "status", "--json", "--bootstrap-controller", address]) == 0
+    notes = msgspec.json.decode(capsys.readouterr().out)["notes"]
+    return [int(note.split()[1]) for note in notes if "is no voter, and doesn't fetch" in note]
+
+
+def quorum_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "quorum"
+    folder.mkdir()
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The bytes of all files; an empty lock file doesn't count."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Capture) -> None:
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.write(range(WRITTEN))
+        survivor = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        folder = controllers.folder(survivor)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", folder, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        assert recover("verify", folder) == 9
+        assert recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes") == 0
+        assert recover("verify", folder) == 0
+        before = batches_on_disk_of(folder)
+        with controllers.start_one(survivor).client() as client:
+            assert client.config("log.retention.ms") == str(1_000_000 + WRITTEN - 1)
+            client.set_config("log.retention.ms", "77")
+        gone = [id for id in controllers.addresses if id != survivor]
+        assert ghosts(controllers.addresses[survivor], capsys) == gone
+        assert recover("verify", folder) == 0
+        assert "The node has run since" in capsys.readouterr().out
+        controllers.kill(survivor)
+        assert recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes") == 0
+        assert batches_on_disk_of(folder)[: len(before)] == before
+
+
+def batches_on_disk_of(folder: Path) -> list[bytes]:
+    data = b"".join(path.read_bytes() for path in sorted((folder / PARTITION_FOLDER).glob("*.log")))
+    return [batch.data for batch in split_batches(data)[0]]
+
+
+def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
+    before = contents(lost.folder)
+    assert lost.make_plan() == 0
+    assert contents(lost.folder) == before, "collect and plan change nothing"
+    assert lost.apply() == 0
+    [copy] = lost.folder.parent.glob("data.before-recovery-*")
+    assert contents(copy) == before
+    assert lost.apply() == 0
+    assert contents(copy) == before
+
+
+def test_apply_asks_and_changes_nothing_without_an_answer(lost: Lost, capsys: Capture) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    capsys.readouterr()
+    assert recover("apply", lost.plan, lost.folder, "--cluster-id", CLUSTER_ID) == 8
+    shown = capsys.readouterr()
+    [then] = [line for line in shown.out.splitlines() if line.startswith("Voters then: ")]
+    assert then.count(" at CONTROLLER://") == 1
+    assert shown.err == (
+        "kraft-wire: nothing was changed: this command asks; run it on a terminal, or give --yes\n"
+    )
+    assert contents(lost.folder) == before
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("yes", 0), ("no", 8), ("", 8)])
+def test_apply_takes_an_answer_from_a_terminal(lost: Lost, answer: str, exit_code: int) -> None:
+    assert lost.make_plan() == 0
+    words = ["quorum", "recover", "apply", str(lost.plan), str(lost.folder), "--cluster-id", CLUSTER_ID]
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, f"{answer}\n".encode())
+        done = subprocess.run([*COMMAND, *words], stdin=theirs, capture_output=True, timeout=GIVE_UP_S)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == exit_code, done.stderr
+    assert recover("verify", lost.folder) == (9 if exit_code else 0)
+
+
+def test_a_static_quorum_moves_by_its_configuration(tmp_path: Path, capsys: Capture) -> None:
+    lost = Lost(static_folder(tmp_path), tmp_path)
+    assert lost.make_plan() == 6, "the only voter is a majority"
+    lost.collected.unlink()
+    assert lost.make_plan("--endpoints", "3000@new:9093") == 0
+    assert "set controller.quorum.voters=3000@new:9093 in" in capsys.readouterr().out
+    before = contents(lost.folder)
+    assert lost.apply() == 6
+    assert "this plan changes no folder: set controller.quorum.voters=3000@new" in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
+def static_folder(tmp_path: Path) -> Path:
+    """The folder of a controller that led a static quorum of its own."""
+    (tmp_path / "static").mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = {
+        "controller.quorum.voters": f"{NODE_ID}@{address}",
+        "controller.quorum.bootstrap.servers": "",
+        "listeners": f"CONTROLLER://{address}",
+    }
+    file = formatted(tmp_path / "static", settings, voters=())
+    with ControllerProcess(file) as process:
+        process.wait_for("first write committed")
+    return tmp_path / "static" / "data"
+
+
+def test_apply_wants_the_right_cluster_plan_and_folder(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    assert recover("apply", lost.plan, lost.folder, "--cluster-id", OTHER_CLUSTER, "--yes") == 6
+    assert recover("apply", lost.plan, tmp_path / "missing", "--cluster-id", CLUSTER_ID, "--yes") == 5
+    assert recover("apply", lost.collected, lost.folder, "--cluster-id", CLUSTER_ID, "--yes") == 5
+    changed: dict[str, Any] = msgspec.json.decode(lost.plan.read_bytes())
+    changed["base_offset"] -= 1
+    lost.plan.write_bytes(msgspec.json.encode(changed))
+    assert lost.apply() == 6
+    assert "doesn't match its hash" in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
+def test_apply_refuses_a_folder_that_changed_since(lost: Lost, capsys: Capture) -> None:
+    assert lost.make_plan() == 0
+    [segment] = (lost.folder / PARTITION_FOLDER).glob("*.log")
+    last = batches_on_disk_of(lost.folder)[-1]
+    os.truncate(segment, segment.stat().st_size - len(last))
+    assert lost.apply() == 6
+    assert "has changed since it was collected" in capsys.readouterr().err
+
+
+def test_apply_refuses_while_a_leader_answers(tmp_path: Path, capsys: Capture) -> None:
+    """The other two go on. The folder of the former leader must not become a quorum of its own."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        former = controllers.leader()
+        controllers.kill(former)
+        lost = Lost(controllers.folder(former), tmp_path)
+        assert lost.make_plan() == 0
+        before = contents(lost.folder)
+        controllers.leader()
+        assert lost.apply() == 7
+        assert "a leader answers at 127.0.0.1:" in capsys.readouterr().err
+        assert contents(lost.folder) == before
+
+
+def test_apply_refuses_the_folder_of_a_running_controller(tmp_path: Path, capsys: Capture) -> None:
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        leader = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        folder = controllers.folder(leader)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", folder, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        controllers.start_one(leader).wait_for("listening")
+        assert recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes") == 7
+        assert "works on it; stop it" in capsys.readouterr().err
+        assert recover("collect", folder, "--output", tmp_path / "running.json") == 0
+        assert recover("plan", tmp_path / "running.json", "--output", tmp_path / "no.json") == 6
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+DISK_STEPS = ("write", "truncate", "flush_data", "flush_folder", "create", "rename", "remove")
+
+
+def crash_at(step: int, patch: pytest.MonkeyPatch) -> list[int]:
+    """Let the disk's step of this number and all later ones fail, as after a crash; returns their count."""
+    count = [0]
+
+    def stopping(name: str) -> Any:
+        original = getattr(Disk, name)
+
+        def call(self: Disk, *arguments: Any) -> Any:
+            count[0] += 1
+            if count[0] >= step:
+                raise Crash
+            return original(self, *arguments)
+
+        return call
+
+    for name in DISK_STEPS:
+        patch.setattr(Disk, name, stopping(name))
+    return count
+
+
+def test_apply_is_taken_up_again_after_a_crash_at_any_point(
+    lost: Lost, survivor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of steps is found by crashing later and later, until nothing crashes."""
+    assert lost.make_plan() == 0
+    plan = read_plan(lost.plan)
+    expected: bytes | None = None
+    crashes = 0
+    for step in range(1, 1000):
+        shutil.rmtree(lost.folder)
+        shutil.copytree(survivor, lost.folder)
+        shutil.rmtree(backup_path(lost.folder, plan), ignore_errors=True)
+        with monkeypatch.context() as patch:
+            crash_at(step, patch)
+            try:
+                apply_plan(plan, lost.folder, backup_path(lost.folder, plan))
+                is_complete = True
+            except Crash:
+                is_complete = False
+        crashes += not is_complete
+        if not is_applied(plan, lost.folder):
+            assert apply_plan(plan, lost.folder, backup_path(lost.folder, plan))
+        assert recover("verify", lost.folder) == 0
+        log = b"".join(batches_on_disk_of(lost.folder))
+        expected = expected or log
+        assert log == expected, f"after a crash at step {step}"
+        if is_complete:
+            break
+    assert crashes > 20
+
+
+def test_a_begun_plan_isn_t_verified(lost: Lost, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert lost.make_plan() == 0
+    plan = read_plan(lost.plan)
+
+    real = os.pwrite
+
+    def write(fd: int, data: bytes, position: int) -> int:
+        if data == plan.batch():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(fd, data, position)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", write)
+        with pytest.raises(DiskFailed):
+            apply_plan(plan, lost.folder, backup_path(lost.folder, plan))
+    assert recover("verify", lost.folder) == 9
+    assert "was begun and isn't finished" in capsys.readouterr().err
+    assert lost.apply() == 0
+    assert recover("verify", lost.folder) == 0
+
+
+def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
+    """KIP-1347: the addresses in the log are old, so no voter finds another one."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.leader()
+        controllers.write(range(WRITTEN))
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        controllers.move()
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        folders = {id: controllers.folder(id) for id in controllers.addresses}
+        assert recover("collect", *folders.values(), "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 6, "a majority is left"
+        endpoints = ",".join(f"{id}@{address}" for id, address in controllers.addresses.items())
+        assert recover("plan", collected, "--output", plan, "--endpoints", endpoints) == 0
+        targets = {target["node_id"] for target in msgspec.json.decode(plan.read_bytes())["targets"]}
+        for id, folder in folders.items():
+            done = recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes")
+            assert done == (0 if id in targets else 6)
+        controllers.start()
+        controllers.write(range(100, 103))
+        leader = controllers.leader()
+        with controllers.processes[leader].client() as client:
+            assert client.config("log.retention.ms") == str(1_000_102)
+
+
+def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
+    assert recover("collect", "--output", lost.collected) == 2
+    assert recover("collect", tmp_path / "missing", "--output", lost.collected) == 5
+    assert lost.make_plan() == 0
+    assert recover("collect", lost.folder, "--output", lost.collected) == 1
+    assert "exists already" in capsys.readouterr().err
+    assert recover("plan", "--output", lost.plan) == 2
+    assert recover("plan", tmp_path / "missing.json", "--output", tmp_path / "new") == 5
+    for endpoints in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
+        assert recover("plan", lost.collected, "--output", tmp_path / "new", "--endpoints", endpoints) == 2
+    assert not (tmp_path / "new").exists()
+    assert recover("verify", tmp_path / "missing") == 5

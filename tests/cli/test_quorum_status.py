@@ -1,0 +1,173 @@
+"""quorum status and describe: against real controllers, with a leader, without one, and from folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kraft_wire.cli import main
+from tests.support.live_quorum import Controllers, three_controllers
+
+Capture = pytest.CaptureFixture[str]
+REFUSED = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controllers]:
+    with three_controllers(tmp_path_factory.mktemp("quorum")) as controllers:
+        controllers.leader()
+        controllers.write(range(3))
+        yield controllers
+
+
+def status(capsys: Capture, *words: str, expected: int = 0) -> dict[str, Any]:
+    """Run quorum status --json, and return its report."""
+    assert main(["quorum", "status", "--json", *words]) == expected
+    report: dict[str, Any] = msgspec.json.decode(capsys.readouterr().out)
+    return report
+
+
+def of(controllers: Controllers) -> list[str]:
+    return ["--bootstrap-controller", ",".join(controllers.addresses.values())]
+
+
+def test_status_shows_every_replica_and_the_voters_history(quorum: Controllers, capsys: Capture) -> None:
+    report = status(capsys, *of(quorum))
+    leader = quorum.leader()
+    assert (report["leader_id"], report["kraft_version"]) == (leader, 1)
+    assert report["may_fail"] == 1
+    replicas = {replica["id"]: replica for replica in report["replicas"]}
+    assert {id: replica["role"] for id, replica in replicas.items()} == {
+        id: "leader" if id == leader else "follower" for id in (1, 2, 3)
+    }
+    for id, replica in replicas.items():
+        assert replica["endpoints"] == [f"CONTROLLER://{quorum.addresses[id]}"]
+        assert replica["registered"] is True
+        assert replica["auto_join"] is False
+        assert replica["log_end_offset"] > 3
+    assert [row["voters"] for row in report["history"]] == [[1, 2, 3]]
+    assert report["notes"] == []
+
+
+def test_status_as_text_names_all_columns(quorum: Controllers, capsys: Capture) -> None:
+    assert main(["quorum", "status", "--no-history", *of(quorum)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"Leader          {quorum.leader()}" in lines
+    assert "May fail        1 more voter" in lines
+    (header,) = [line for line in lines if line.startswith("Id ")]
+    assert header.split() == [
+        *("Id", "Directory", "Role", "Epoch", "LogEnd", "Lag", "LagMs"),
+        *("LastCaughtUp", "Registered", "AutoJoin", "Endpoints"),
+    ]
+    assert not any(line.startswith("Voters by") for line in lines)
+
+
+def test_stale_asks_each_controller_itself(quorum: Controllers, capsys: Capture) -> None:
+    follower = next(id for id in quorum.addresses if id != quorum.leader())
+    words = ["--stale", "--bootstrap-controller", f"{quorum.addresses[follower]},{REFUSED}"]
+    report = status(capsys, *words)
+    assert report["leader_id"] == quorum.leader()
+    asked, refused = report["notes"]
+    assert asked.startswith(f"{quorum.addresses[follower]} says that node {quorum.leader()} leads at ")
+    assert refused.startswith(f"{REFUSED} can't be asked: ")
+
+
+def test_status_from_the_folders_of_running_controllers(quorum: Controllers, capsys: Capture) -> None:
+    report = status(capsys, "--from-dir", str(quorum.folder(1)), "--from-dir", str(quorum.folder(2)))
+    replicas = {replica["id"]: replica for replica in report["replicas"]}
+    assert sorted(replicas) == [1, 2, 3]
+    assert replicas[1]["role"].startswith("voter, running as process ")
+    assert replicas[1]["log_end_offset"] > 3
+    assert (replicas[3]["role"], replicas[3]["log_end_offset"]) == ("voter", None)
+    assert all(replica["registered"] for replica in replicas.values())
+    format_voters, first_leader_s = report["history"]
+    assert format_voters["offset"] == -1
+    assert first_leader_s["voters"] == [1, 2, 3]
+
+
+def test_describe_status_has_kafka_s_lines(quorum: Controllers, capsys: Capture) -> None:
+    assert main(["quorum", "describe", "--status", *of(quorum)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        *("ClusterId", "LeaderId", "LeaderEpoch", "HighWatermark", "MaxFollowerLag", "MaxFollowerLagTimeMs"),
+        *("CurrentVoters", "CurrentObservers"),
+    ]
+    assert lines[1] == f"LeaderId:               {quorum.leader()}"
+    assert (
+        f'{{"id": 1, "directoryId": "AQEBAQEBAQEBAQEBAQEBAQ", "endpoints": ["CONTROLLER://{quorum.addresses[1]}"]}}'
+        in lines[6]
+    )
+    assert lines[7] == "CurrentObservers:       []"
+
+
+def test_describe_replication_has_kafka_s_columns(quorum: Controllers, capsys: Capture) -> None:
+    assert main(["quorum", "describe", "--replication", "--human-readable", *of(quorum)]) == 0
+    header, first, *others = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [name.strip() for name in header] == [
+        *("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp"),
+        *("Status", ""),
+    ]
+    assert (first[0].strip(), first[6].strip()) == (str(quorum.leader()), "Leader")
+    assert [row[6].strip() for row in others] == ["Follower", "Follower"]
+    assert first[4].strip().endswith(" ms ago")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["status"], "give either --bootstrap-controller or --from-dir"),
+        (
+            ["status", "--from-dir", "d", "--bootstrap-controller", "h:1"],
+            "give either ",
+        ),
+        (["status", "--stale", "--from-dir", "d"], "--stale goes with --bootstrap-controller"),
+        (
+            ["status", "--bootstrap-controller", "nowhere"],
+            "'nowhere' isn't host:port",
+        ),
+        (["status", "--bootstrap-controller", "h:1", "--timeout-ms", "0"], "--timeout-ms 0 is not a number"),
+        (["describe", "--bootstrap-controller", "h:1"], "give one of --status and --replication"),
+        (
+            ["describe", "--bootstrap-controller", "h:1", "--status", "--replication"],
+            "give one of --status and --replication",
+        ),
+        (
+            ["describe", "--bootstrap-controller", "h:1", "--status", "--human-readable"],
+            "--human-readable goes with --replication",
+        ),
+    ],
+)
+def test_wrong_options_end_with_2(words: list[str], problem: str, capsys: Capture) -> None:
+    assert main(["quorum", *words]) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["status"], ["status", "--stale"], ["describe", "--status"]], ids=" ".join)
+def test_no_controller_ends_with_3(words: list[str], capsys: Capture) -> None:
+    options = ["--bootstrap-controller", REFUSED, "--timeout-ms", "500"]
+    assert main(["quorum", *words, *options]) == 3
+    assert capsys.readouterr().err.startswith(f"kraft-wire: no controller answers: {REFUSED}: ")
+
+
+def test_an_unreadable_folder_ends_with_5(tmp_path: Path, capsys: Capture) -> None:
+    for folder in (tmp_path / "missing", tmp_path):
+        assert main(["quorum", "status", "--from-dir", str(folder)]) == 5
+        assert str(folder) in capsys.readouterr().err
+
+
+def test_without_a_leader_status_shows_what_is_known_and_ends_with_4(tmp_path: Path, capsys: Capture) -> None:
+    with three_controllers(tmp_path) as controllers:
+        for _ in range(2):
+            controllers.kill(controllers.leader())
+        (survivor,) = controllers.processes
+        assert main(["quorum", "status", *of(controllers), "--timeout-ms", "1500"]) == 4
+        shown = capsys.readouterr()
+        assert f"{controllers.addresses[survivor]} " in shown.out
+        assert shown.err.startswith("kraft-wire: no leader in 1500 ms: ")
+        assert main(["quorum", "describe", "--status", *of(controllers), "--timeout-ms", "1500"]) == 4
+        words = ["--stale", "--bootstrap-controller", controllers.addresses[survivor]]
+        assert status(capsys, *words)["leader_epoch"] >= 1

@@ -1,0 +1,118 @@
+"""quorum status: who may fail, and what is said of registrations and of folders."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kraft_wire.cli.quorum.status_report import (
+    LIVE_WITHIN_MS,
+    may_fail,
+    report_of_answers,
+    report_of_folders,
+    report_of_leader,
+    text_of,
+)
+from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, VoterChange
+from kraft_wire.wire.address import Address
+
+NOW_MS = 1_800_000_000_000
+LIVE, SILENT, NEVER = NOW_MS - LIVE_WITHIN_MS, NOW_MS - LIVE_WITHIN_MS - 1, -1
+
+
+def replica(id: int, last_fetch_ms: int, end_offset: int = 100) -> ReplicaDescription:
+    return ReplicaDescription(id, Uuid.ZERO, end_offset, last_fetch_ms, last_fetch_ms)
+
+
+def described(*last_fetches_ms: int) -> QuorumDescription:
+    """Node 1 leads; the other voters fetched at these times."""
+    followers = [replica(id, time_ms, 90) for id, time_ms in enumerate(last_fetches_ms, start=2)]
+    return QuorumDescription(
+        ErrorCode.NONE, leader_id=1, leader_epoch=3, voters=(replica(1, NOW_MS), *followers)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fetches", "number"),
+    [
+        ((), 0),
+        ((LIVE,), 0),
+        ((LIVE, LIVE), 1),
+        ((LIVE, SILENT), 0),
+        ((SILENT, NEVER), -1),
+        ((LIVE, LIVE, LIVE, LIVE), 2),
+        ((LIVE, LIVE, LIVE, NEVER), 1),
+    ],
+)
+def test_how_many_more_voters_may_fail(fetches: tuple[int, ...], number: int) -> None:
+    assert may_fail(described(*fetches)) == number
+
+
+def test_registrations_beside_the_voters() -> None:
+    quorum = msgspec.structs.replace(described(LIVE, LIVE), observers=(replica(8, LIVE),))
+    urls = {1: ["C://c1:1"], 2: ["C://c2:1"], 8: ["C://c8:1"], 9: ["C://c9:1"]}
+    report = report_of_leader("a cluster", quorum, urls, {1: True})
+    assert report.notes == [
+        "voter 3 is not registered: the metadata doesn't know its features yet",
+        "controller 8 is registered and is no voter, and observes (C://c8:1)",
+        "controller 9 is registered and is no voter, and doesn't fetch (C://c9:1)",
+    ]
+    assert [(row.id, row.role, row.lag, row.lag_ms) for row in report.replicas] == [
+        (1, "leader", 0, 0),
+        (2, "follower", 10, LIVE_WITHIN_MS),
+        (3, "follower", 10, LIVE_WITHIN_MS),
+        (8, "observer", 0, LIVE_WITHIN_MS),
+    ]
+    assert [row.auto_join for row in report.replicas] == [True, None, None, None]
+
+
+def test_a_leader_that_is_no_voter_is_shown() -> None:
+    quorum = QuorumDescription(
+        ErrorCode.NONE, leader_id=1, voters=(replica(2, LIVE),), observers=(replica(1, NOW_MS),)
+    )
+    roles = [row.role for row in report_of_leader("a cluster", quorum, {}, {}).replicas]
+    assert roles == ["follower", "leader, not a voter"]
+
+
+def test_the_newest_epoch_counts_among_single_controllers() -> None:
+    answers = [
+        NodeAnswer(Address("c1", 1), leader_id=3, epoch=4, kraft_version=1),
+        NodeAnswer(Address("c2", 1), leader_id=-1, epoch=7, kraft_version=1, registrations={}),
+        NodeAnswer(Address("c3", 1), "Connection refused", is_silent=True),
+    ]
+    report = report_of_answers(answers)
+    assert (report.leader_id, report.leader_epoch) == (None, 7)
+    assert report.notes == [
+        "c1:1 says that node 3 leads, epoch 4; kraft.version 1; registrations unknown",
+        "c2:1 knows no leader, epoch 7; kraft.version 1; registered controllers: none",
+        "c3:1 can't be asked: Connection refused",
+    ]
+
+
+def test_a_folder_whose_directory_is_not_the_voter_s() -> None:
+    voter = KnownVoter(1, str(Uuid(bytes([1] * 16))), (Endpoint("C", "c1", 1),))
+    folder = FolderEvidence(
+        "/1",
+        "a cluster",
+        1,
+        str(Uuid(bytes([2] * 16))),
+        quorum_epoch=3,
+        voted_id=2,
+        log_end_offset=9,
+        history=(VoterChange(-1, 0, NOW_MS, (voter,)),),
+    )
+    report = report_of_folders([folder])
+    assert [row.role for row in report.replicas] == ["voter with another directory, voted for 2"]
+    assert "  format, epoch 0, 2027-01-15T08:00:00.000+00:00: 1" in list(text_of(report))
+
+
+def test_a_static_quorum_s_voters_are_in_the_configuration() -> None:
+    folder = FolderEvidence("/1", "a cluster", 1, "", static_voter_ids=(1, 2, 3))
+    report = report_of_folders([folder])
+    assert report.notes == ["the log names no voters: controller.quorum.voters does (1, 2, 3)"]
+    assert report.replicas[0].role == "voter"

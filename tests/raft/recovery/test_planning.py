@@ -1,0 +1,242 @@
+"""Which survivor goes on, what is lost, who votes then: KIP-853's voters, and KIP-1347's addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint, voters_of_record
+from kraft_wire.raft.recovery.evidence import (
+    EpochEvidence,
+    FolderEvidence,
+    KnownVoter,
+    SnapshotEvidence,
+    VoterChange,
+)
+from kraft_wire.raft.recovery.plan import Loss, Plan, RecoveryError, Target
+from kraft_wire.raft.recovery.planning import NewAddress, make_plan
+
+NOW_MS = 1_800_000_000_000
+CLUSTER = "a cluster"
+
+
+def directory(id: int) -> str:
+    return str(Uuid(bytes([id] * 16)))
+
+
+def voter(id: int, host: str = "") -> KnownVoter:
+    return KnownVoter(id, directory(id), (Endpoint("CONTROLLER", host or f"c{id}", 9093),))
+
+
+def folder(
+    id: int, epoch: int, end_offset: int, *, committed: int = 0, voters: Sequence[int] = (1, 2, 3)
+) -> FolderEvidence:
+    """The folder of a node whose log has only one epoch; its bytes depend on that and on the end."""
+    change = VoterChange(2, epoch, NOW_MS, tuple(voter(number) for number in voters))
+    return FolderEvidence(
+        folder=f"/{id}",
+        cluster_id=CLUSTER,
+        node_id=id,
+        directory_id=directory(id),
+        quorum_epoch=epoch,
+        log_end_offset=end_offset,
+        epochs=(EpochEvidence(epoch, 0, end_offset, f"{epoch} to {end_offset}"),),
+        committed_offset=committed,
+        kraft_version=1,
+        history=(change,),
+    )
+
+
+def plan(*found: FolderEvidence, keep: Sequence[int] = (), addresses: Sequence[NewAddress] = ()) -> Plan:
+    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses)
+
+
+FIVE = (1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("ends", "best"),
+    [
+        ({1: (3, 50), 2: (2, 90)}, 1),
+        ({1: (3, 50), 2: (3, 51)}, 2),
+        ({1: (3, 50), 2: (3, 50)}, 1),
+    ],
+    ids=["a later epoch wins", "then the longer log", "then the lower id"],
+)
+def test_the_newest_log_goes_on(ends: dict[int, tuple[int, int]], best: int) -> None:
+    made = plan(*(folder(id, epoch, end, voters=FIVE) for id, (epoch, end) in ends.items()))
+    assert (made.kind, made.leader_id) == ("lost majority", best)
+    assert made.targets == (Target(best, directory(best)),)
+    assert made.voters == (voter(best),)
+    assert made.survivors[0].node_id == best
+
+
+def test_the_epoch_is_above_all_that_any_folder_knows() -> None:
+    elsewhere = msgspec.structs.replace(folder(2, 2, 10, voters=FIVE), quorum_epoch=7, no_vote_up_to=20)
+    assert plan(folder(1, 3, 10, voters=FIVE), elsewhere).epoch == 20 + EPOCHS_WITHOUT_TRACE
+
+
+def test_the_batch_begins_an_epoch_as_a_new_leader_does() -> None:
+    made = plan(folder(1, 3, 50))
+    [batch], _ = split_batches(made.batch())
+    assert (batch.header.base_offset, batch.header.leader_epoch) == (50, made.epoch)
+    leader, level, voters = decode_control_batch(batch)
+    assert isinstance(leader, LeaderChangeMessage)
+    assert leader.leader_id == 1
+    assert level == KRaftVersionRecord(kraft_version=1)
+    assert isinstance(voters, VotersRecord)
+    assert voters_of_record(voters) == made.voter_set
+    assert made.end_offset == batch.header.next_offset == 53
+
+
+@pytest.mark.parametrize(
+    ("committed", "loss"),
+    [
+        (50, Loss(None, None, None, 50)),
+        (40, Loss(None, None, (40, 50), 50)),
+        (60, Loss((50, 60), None, None, 50)),
+    ],
+    ids=["all is known to be committed", "the end isn't", "more was committed"],
+)
+def test_what_may_be_lost(committed: int, loss: Loss) -> None:
+    assert plan(folder(1, 3, 50, committed=committed)).loss == loss
+
+
+def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
+    made = plan(folder(1, 3, 50), folder(9, 4, 80, committed=75))
+    assert made.leader_id == 1
+    assert (made.loss.lost, made.loss.seen) == ((50, 75), (75, 80))
+    assert [survivor.problem for survivor in made.survivors] == ["", "it is a broker's"]
+    assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
+
+
+def test_a_longer_log_of_an_older_epoch_is_no_loss() -> None:
+    made = plan(folder(1, 3, 50, voters=FIVE), folder(2, 2, 90, voters=FIVE))
+    assert (made.leader_id, made.loss.lost, made.loss.seen) == (1, None, None)
+
+
+def test_a_damaged_folder_never_goes_on() -> None:
+    damaged = msgspec.structs.replace(folder(2, 9, 90, voters=FIVE), problems=("x.log is damaged",))
+    assert plan(folder(1, 3, 50, voters=FIVE), damaged).leader_id == 1
+    with pytest.raises(RecoveryError, match=r"no folder can be used: /2: x\.log is damaged; run"):
+        plan(damaged)
+
+
+def test_a_majority_needs_no_recovery() -> None:
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(folder(1, 3, 50), folder(2, 3, 40))
+
+
+def test_a_voter_on_another_disk_is_none() -> None:
+    replaced = msgspec.structs.replace(folder(2, 3, 40), directory_id=directory(8))
+    assert plan(folder(1, 3, 50), replaced).leader_id == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"cluster_id": "another"}, "the folders are of several clusters: a cluster, another"),
+        ({"controller_pid": 77}, "process 77 worked on /2 when it was collected"),
+        ({"node_id": 1}, "node 1 has two folders, /1 and /2"),
+        (
+            {"epochs": (EpochEvidence(3, 0, 50, "other bytes"),)},
+            "/1 and /2 hold different records of epoch 3 at offsets 0 to 49",
+        ),
+    ],
+)
+def test_folders_that_don_t_fit_together_are_refused(changes: dict[str, object], problem: str) -> None:
+    with pytest.raises(RecoveryError, match=problem):
+        plan(folder(1, 3, 50, voters=FIVE), msgspec.structs.replace(folder(2, 3, 50, voters=FIVE), **changes))
+
+
+def test_another_survivor_can_be_kept() -> None:
+    made = make_plan([folder(1, 3, 50, voters=FIVE), folder(2, 3, 40, voters=FIVE)], [], NOW_MS, keep=[2])
+    assert (made.leader_id, made.base_offset) == (2, 40)
+
+
+def test_several_survivors_are_kept_only_if_their_logs_are_equal() -> None:
+    made = plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 50, voters=FIVE), keep=[1, 2])
+    assert [target.node_id for target in made.targets] == [1, 2]
+    assert made.voters == (voter(1), voter(2))
+    with pytest.raises(RecoveryError, match=r"the logs of nodes 1 and 2 aren't equal"):
+        plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 40, voters=FIVE), keep=[1, 2])
+    with pytest.raises(RecoveryError, match="--keep 3: no usable folder of this node was collected"):
+        plan(folder(1, 3, 50), keep=[3])
+
+
+def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:
+    """KIP-1347. The log that is shorter fetches the record: written at another offset, it would diverge."""
+    found = [folder(1, 3, 50), folder(2, 3, 50), folder(3, 3, 40)]
+    made = plan(*found, addresses=[NewAddress(1, "new1", 19093), NewAddress(3, "new3", 19093)])
+    assert made.kind == "endpoints"
+    assert [target.node_id for target in made.targets] == [1, 2]
+    assert [voter.endpoints for voter in made.voters] == [
+        (Endpoint("CONTROLLER", "new1", 19093),),
+        (Endpoint("CONTROLLER", "c2", 9093),),
+        (Endpoint("CONTROLLER", "new3", 19093),),
+    ]
+    assert "start node 3 as it is: it fetches the change" in made.steps
+
+
+def test_a_moved_voter_with_two_listeners_needs_the_listener_s_name() -> None:
+    points = (Endpoint("CONTROLLER", "c1", 9093), Endpoint("SECURE", "c1", 9094))
+    change = VoterChange(2, 3, NOW_MS, (msgspec.structs.replace(voter(1), endpoints=points),))
+    found = msgspec.structs.replace(folder(1, 3, 50), history=(change,))
+    with pytest.raises(RecoveryError, match="voter 1 has the listeners CONTROLLER, SECURE"):
+        plan(found, addresses=[NewAddress(1, "new", 1)])
+    made = plan(found, addresses=[NewAddress(1, "new", 1, "SECURE")])
+    assert made.voters[0].endpoints == (points[0], Endpoint("SECURE", "new", 1))
+    with pytest.raises(RecoveryError, match="--endpoints names node 5, and the voters are 1"):
+        plan(found, addresses=[NewAddress(5, "new", 1)])
+
+
+def test_a_static_quorum_is_recovered_by_its_configuration() -> None:
+    found = msgspec.structs.replace(
+        folder(1, 3, 50),
+        kraft_version=0,
+        history=(),
+        static_voter_ids=(1, 2, 3),
+        registrations={1: (Endpoint("CONTROLLER", "c1", 9093),)},
+    )
+    made = plan(found)
+    assert (made.kind, made.targets) == ("static", ())
+    assert made.steps[0].startswith(
+        "set controller.quorum.voters=1@c1:9093 in the configuration of all nodes"
+    )
+    others = [msgspec.structs.replace(found, node_id=id, folder=f"/{id}") for id in (2, 3)]
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left"):
+        plan(found, *others)
+    moved = plan(found, *others, addresses=[NewAddress(2, "new", 1)])
+    assert moved.steps[0].startswith("set controller.quorum.voters=1@c1:9093,2@new:1,3@HOST:PORT in")
+
+
+def test_a_changed_plan_is_refused() -> None:
+    made = plan(folder(1, 3, 50))
+    made.check()
+    read = msgspec.json.decode(msgspec.json.encode(made), type=Plan)
+    read.check()
+    with pytest.raises(RecoveryError, match="the plan doesn't match its hash"):
+        msgspec.structs.replace(read, base_offset=0).check()
+
+
+def test_stages_of_a_folder() -> None:
+    made = plan(folder(1, 3, 50))
+    before = folder(1, 3, 50)
+    assert made.stage_of(before) == "untouched"
+    assert made.stage_of(folder(1, 3, 51)) == "other"
+    with pytest.raises(RecoveryError, match=r"is of node 2 .* and the plan is for node 1"):
+        made.stage_of(folder(2, 3, 50))
+    with pytest.raises(RecoveryError, match="belongs to cluster another"):
+        made.stage_of(msgspec.structs.replace(before, cluster_id="another"))
+    snapshot = SnapshotEvidence(90, made.epoch + 1, True)
+    later = msgspec.structs.replace(folder(1, made.epoch + 1, 99), log_start_offset=90, snapshots=(snapshot,))
+    assert made.stage_of(later) == "moved on"

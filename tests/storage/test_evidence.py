@@ -1,0 +1,143 @@
+"""What a folder says of its quorum: epochs, voters and their history, registrations, what is committed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.control import encode_control_batch
+from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.protocol.messages.register_controller_record import (
+    ControllerEndpoint,
+    RegisterControllerRecord,
+)
+from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
+from kraft_wire.raft.recovery.evidence import KnownVoter, changed_voters
+from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.inspection.evidence import read_evidence
+from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, VoteGuard
+from kraft_wire.storage.store import Store
+
+NODE = 1
+DIRECTORY = Uuid(bytes([NODE] * 16))
+TIME_MS = 1_800_000_000_000
+
+
+def voters(*ids: int, host: str = "c") -> VoterSet:
+    return voter_set(
+        Voter(ReplicaKey(id, Uuid(bytes([id] * 16))), (Endpoint("CONTROLLER", f"{host}{id}", 9093),))
+        for id in ids
+    )
+
+
+def registered(id: int) -> bytes:
+    record = RegisterControllerRecord(
+        controller_id=id, end_points=[ControllerEndpoint(name="CONTROLLER", host=f"c{id}", port=9093)]
+    )
+    return encode_metadata_record(record, 0)
+
+
+def control(offset: int, epoch: int, *messages: Message) -> bytes:
+    return encode_control_batch(offset, epoch, TIME_MS + offset, messages)
+
+
+def leader(id: int = NODE) -> LeaderChangeMessage:
+    return LeaderChangeMessage(leader_id=id)
+
+
+def write_folder(path: Path, batches: list[bytes], *, epoch: int, snapshot: SnapshotId | None = None) -> Path:
+    """Write a folder whose log consists of these batches, after a 0-0 checkpoint with voters 1 and 2."""
+    (path / PARTITION_FOLDER).mkdir(parents=True)
+    (path / "meta.properties").write_text(meta_properties_text(MetaProperties("a cluster", NODE, DIRECTORY)))
+    store = Store.open(path, node_id=NODE)
+    first = [KRaftVersionRecord(kraft_version=1), voters(1, 2).to_record()]
+    store.snapshots.write(
+        BOOTSTRAP_SNAPSHOT_ID,
+        encode_snapshot(
+            BOOTSTRAP_SNAPSHOT_ID, first, [], last_contained_log_timestamp_ms=TIME_MS, now_ms=TIME_MS
+        ),
+    )
+    store.write_election_state(ElectionState(leader_id=2, leader_epoch=epoch), kraft_version=1)
+    store.log.append(batches)
+    store.log.note_committed(3)
+    store.log.flush()
+    if snapshot is not None:
+        chunks = encode_snapshot(
+            snapshot, first, [registered(7)], last_contained_log_timestamp_ms=TIME_MS, now_ms=TIME_MS
+        )
+        store.snapshots.write(snapshot, chunks)
+    store.close()
+    return path
+
+
+def test_the_history_of_voters_and_registrations(tmp_path: Path) -> None:
+    batches = [
+        control(0, 1, leader()),
+        encode_batch(1, 1, TIME_MS, [registered(1), registered(2), registered(9)]),
+        control(4, 2, leader(2), voters(1, 2, 3).to_record()),
+        encode_batch(6, 2, TIME_MS, [encode_metadata_record(UnregisterControllerRecord(controller_id=9), 0)]),
+    ]
+    found = read_evidence(write_folder(tmp_path / "data", batches, epoch=5))
+    assert (found.cluster_id, found.node_id, found.directory_id) == ("a cluster", NODE, str(DIRECTORY))
+    assert (found.quorum_epoch, found.leader_id, found.last_epoch, found.highest_epoch) == (5, 2, 2, 5)
+    assert (found.log_start_offset, found.log_end_offset, found.committed_offset) == (0, 7, 3)
+    assert [(part.epoch, part.start_offset, part.end_offset) for part in found.epochs] == [
+        (1, 0, 4),
+        (2, 4, 7),
+    ]
+    assert found.epochs[1].digest == hashlib.sha256(batches[2] + batches[3]).hexdigest()
+    assert [(change.offset, change.epoch, len(change.voters)) for change in found.history] == [
+        (-1, 0, 2),
+        (5, 2, 3),
+    ]
+    assert found.history[1].timestamp_ms == TIME_MS + 4
+    assert [voter.id for voter in found.voters] == [1, 2, 3]
+    assert found.kraft_version == 1
+    assert sorted(found.registrations) == [1, 2]
+    assert found.registrations[2] == (Endpoint("CONTROLLER", "c2", 9093),)
+    assert found.problems == ()
+
+
+def test_a_snapshot_in_the_log_doesn_t_hide_the_history_before_it(tmp_path: Path) -> None:
+    batches = [control(0, 1, leader()), control(1, 1, voters(1).to_record()), control(2, 2, leader())]
+    found = read_evidence(write_folder(tmp_path / "data", batches, epoch=2, snapshot=SnapshotId(3, 2)))
+    assert [change.offset for change in found.history] == [-1, 1]
+    assert [(s.end_offset, s.epoch, s.is_whole) for s in found.snapshots] == [(0, 0, True), (3, 2, True)]
+
+
+def test_a_damaged_log_ends_before_the_damage(tmp_path: Path) -> None:
+    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [registered(1)]), control(2, 2, leader())]
+    folder = write_folder(tmp_path / "data", batches, epoch=2)
+    [segment] = (folder / PARTITION_FOLDER).glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[len(batches[0]) + 70] ^= 1
+    segment.write_bytes(data)
+    found = read_evidence(folder)
+    assert found.log_end_offset == 1
+    assert any("is damaged" in problem for problem in found.problems)
+
+
+def test_a_guard_of_the_votes_is_evidence(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    VoteGuard(folder / PARTITION_FOLDER / LOST_BELOW, Disk()).raise_to(9)
+    VoteGuard(folder / PARTITION_FOLDER / NO_VOTE_UP_TO, Disk()).raise_to(12)
+    found = read_evidence(folder)
+    assert (found.lost_below, found.no_vote_up_to, found.highest_epoch) == (9, 12, 12)
+
+
+def test_changes_of_voters_in_words() -> None:
+    before = [KnownVoter.of(voter) for voter in voters(1, 2, 3).voters]
+    after = [KnownVoter.of(voter) for voter in voters(2, host="new").voters]
+    after += [KnownVoter.of(voter) for voter in voters(4).voters]
+    replaced = Voter(ReplicaKey(3, Uuid(bytes([8] * 16))), voters(3).voters[0].endpoints)
+    after.append(KnownVoter.of(replaced))
+    assert changed_voters(before, after) == "added 4; removed 1; new directory 3; new endpoints 2"
+    assert changed_voters(before, before) == ""
