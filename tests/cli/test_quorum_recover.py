@@ -235,6 +235,17 @@ def test_apply_refuses_while_a_leader_answers(tmp_path: Path, capsys: Capture) -
         assert contents(lost.folder) == before
 
 
+def test_apply_refuses_while_something_silent_has_a_voter_s_address(lost: Lost, capsys: Capture) -> None:
+    """As a controller that is suspended: it may lead."""
+    assert lost.make_plan() == 0
+    (endpoint, *_) = msgspec.json.decode(lost.plan.read_bytes())["old_voters"][0]["endpoints"]
+    before = contents(lost.folder)
+    with socket.create_server((endpoint[1], endpoint[2])):
+        assert lost.apply("--timeout-ms", "600") == 7
+    assert f"something answers at {endpoint[1]}:{endpoint[2]}" in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
 def test_apply_refuses_the_folder_of_a_running_controller(tmp_path: Path, capsys: Capture) -> None:
     with three_controllers(quorum_folder(tmp_path)) as controllers:
         leader = controllers.leader()

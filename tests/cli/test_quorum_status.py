@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
+from tests.support.controller_process import NODE_ID, ControllerProcess, formatted
 from tests.support.live_quorum import Controllers, three_controllers
 
 Capture = pytest.CaptureFixture[str]
@@ -151,6 +153,38 @@ def test_no_controller_ends_with_3(words: list[str], capsys: Capture) -> None:
     options = ["--bootstrap-controller", REFUSED, "--timeout-ms", "500"]
     assert main(["quorum", *words, *options]) == 3
     assert capsys.readouterr().err.startswith(f"kraft-wire: no controller answers: {REFUSED}: ")
+
+
+def test_bad_security_settings_end_with_2(tmp_path: Path, capsys: Capture) -> None:
+    for number, line in enumerate(
+        ("security.protocol=NONE", "security.protocol=SSL\nssl.truststore.location=/no")
+    ):
+        config = tmp_path / f"{number}.properties"
+        config.write_text(line)
+        for words in (["status"], ["status", "--stale"], ["describe", "--status"]):
+            options = ["--bootstrap-controller", REFUSED, "--timeout-ms", "500", "--command-config"]
+            assert main(["quorum", *words, *options, str(config)]) == 2
+            shown = capsys.readouterr().err
+            assert shown.startswith("kraft-wire: --command-config: s")
+            assert "kafka." not in shown
+
+
+def test_a_static_quorum_has_no_history(tmp_path: Path, capsys: Capture) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = {
+        "controller.quorum.voters": f"{NODE_ID}@{address}",
+        "controller.quorum.bootstrap.servers": "",
+        "listeners": f"CONTROLLER://{address}",
+    }
+    with ControllerProcess(formatted(tmp_path, settings, voters=())) as process:
+        process.wait_for("first write committed")
+        report = status(capsys, "--bootstrap-controller", address)
+    assert (report["leader_id"], report["kraft_version"], report["history"]) == (NODE_ID, 0, [])
+    assert report["may_fail"] == 0
+    from_disk = status(capsys, "--from-dir", str(tmp_path / "data"))
+    assert from_disk["notes"] == [f"the log names no voters: controller.quorum.voters does ({NODE_ID})"]
 
 
 def test_an_unreadable_folder_ends_with_5(tmp_path: Path, capsys: Capture) -> None:

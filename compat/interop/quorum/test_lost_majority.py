@@ -94,8 +94,10 @@ def three(tool_server: ToolServer, tmp_path: Path) -> Iterator[ControllerQuorum]
 def test_a_broker_that_knows_more_than_the_survivor_needs_a_restart(
     three: ControllerQuorum, stays: bool, tmp_path: Path
 ) -> None:
-    """Two topics are committed while the survivor is suspended. The plan says which offsets are lost. A broker
-    that runs stops when it would have to truncate committed records, and follows after a restart."""
+    """Two topics are committed while the survivor is suspended. The plan says which offsets are lost.
+
+    A broker that runs stops when it would have to truncate committed records, and follows after a restart.
+    """
     three.create_topic_quickly("kept")
     three.wait_until_equal()
     survivor = three.followers()[0]

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.errors import UsageError
+from kraft_wire.cli.errors import CommandError, UsageError
 from kraft_wire.cli.quorum import NoAnswer, NoLeader
 from kraft_wire.client.addresses import BOOTSTRAP
-from kraft_wire.client.errors import QuorumUnreachable
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.settings import API_TIMEOUT, KAFKA, REQUEST_TIMEOUT, QuorumSettings, parse_settings
 from kraft_wire.client.survey import NodeAnswer, survey
@@ -39,13 +39,32 @@ def settings_of(bootstrap: str, command_config: Path | None, timeout_ms: int) ->
     try:
         return parse_settings(options)
     except BadSetting as error:
-        raise UsageError(str(error).replace(BOOTSTRAP, OPTION)) from None
+        raise UsageError(_in_kafka_s_words(error)) from None
+
+
+def _in_kafka_s_words(error: BadSetting) -> str:
+    """Name the keys of Kafka's tools, and our own option, instead of the options of the data source."""
+    return str(error).replace(BOOTSTRAP, OPTION).replace(KAFKA, "--command-config: ", 1).replace(KAFKA, "")
+
+
+@contextmanager
+def client_errors() -> Iterator[None]:
+    """Turn the client's errors into those of a command: UsageError for bad settings, CommandError for others.
+    A quorum without a leader is for the caller."""
+    try:
+        yield
+    except QuorumUnreachable:
+        raise
+    except BadSetting as error:
+        raise UsageError(_in_kafka_s_words(error)) from None
+    except QuorumError as error:
+        raise CommandError(str(error)) from None
 
 
 @contextmanager
 def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
     """Give a client of the quorum. A request that no leader answers raises NoAnswer or NoLeader."""
-    with QuorumClient(settings) as quorum:
+    with client_errors(), QuorumClient(settings) as quorum:
         try:
             yield quorum
         except QuorumUnreachable as error:

@@ -8,12 +8,13 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError, UsageError, complain
+from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import EXIT_NO_LEADER, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
     DEFAULT_TIMEOUT_MS,
     OPTION,
+    client_errors,
     no_answer,
     settings_of,
     without_leader,
@@ -92,15 +93,16 @@ def quorum_status(
         _show(_from_folders(from_dir), json)
         return EXIT_OK
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
-    if stale:
-        return _show_stale(settings, json)
+    with client_errors():
+        return _show_stale(settings, json) if stale else _show_led(settings, json, not no_history)
+
+
+def _show_led(settings: QuorumSettings, json: bool, with_history: bool) -> int:
     try:
         with QuorumClient(settings) as quorum:
-            report = _from_leader(settings, quorum, not no_history)
+            report = _from_leader(settings, quorum, with_history)
     except QuorumUnreachable as error:
         return _show_leaderless(settings, error, json)
-    except QuorumError as error:
-        raise CommandError(str(error)) from None
     _show(report, json)
     return EXIT_OK
 

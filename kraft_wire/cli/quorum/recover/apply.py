@@ -9,7 +9,7 @@ from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
 from kraft_wire.cli.quorum import AtWork, NotConfirmed, Unfit, Unreadable
-from kraft_wire.cli.quorum.connecting import settings_of
+from kraft_wire.cli.quorum.connecting import client_errors, settings_of
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.cli.quorum.recover.plan import plan_lines
 from kraft_wire.client.survey import NodeAnswer, survey
@@ -133,7 +133,9 @@ def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> 
     if not addresses:
         return
     settings = settings_of("localhost:1", command_config, timeout_ms)
-    for answer in survey(settings, sorted(addresses)):
+    with client_errors():
+        answers = survey(settings, sorted(addresses))
+    for answer in answers:
         _check_answer(plan, answer)
 
 
