@@ -253,6 +253,16 @@ class RaftCore:
         return self._quorum.history.voters
 
     @property
+    def are_voters_committed(self) -> bool:
+        """Whether the last change of the voters is known to be committed."""
+        return self._quorum.are_voters_committed
+
+    @property
+    def voters_offset(self) -> int | None:
+        """The offset of the record of the voters: -1 for the 0-0 checkpoint, None for static voters."""
+        return self._quorum.history.voters_offset
+
+    @property
     def known_ends(self) -> Mapping[int, int]:
         """Up to where the replicas, by id, have the log and know that it is committed. Empty on a node that
         doesn't lead."""

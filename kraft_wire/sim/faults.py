@@ -230,6 +230,25 @@ def _jump_clock(strike: Strike) -> None:
     strike.node.clock.wall_offset_ms += strike.chance.randrange(-3_600_000, 3_600_000)
 
 
+# Voters.
+
+
+def _change_voters(strike: Strike) -> None:
+    strike.cluster.voter_changes.change(strike.chance)
+
+
+def _change_voters_twice(strike: Strike) -> None:
+    """Ask for a second change before the first one is complete."""
+    _change_voters(strike)
+    strike.cluster.scheduler.after(strike.chance.randrange(50 * MS), _change_voters, strike)
+
+
+def _move(strike: Strike) -> None:
+    """Give a node another name in the network from its next start on."""
+    strike.cluster.move(strike.node)
+    _kill(strike)
+
+
 # Brokers.
 
 
@@ -280,6 +299,17 @@ BROKER_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "die-at-failover": _die_at_failover,
 }
 
+MEMBERSHIP_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
+    "change-voters": _change_voters,
+    "change-voters-twice": _change_voters_twice,
+    "move": _move,
+}
+
+DAMAGE: Final = frozenset(
+    {"flip-bit", "corrupt-snapshot", "lose-quorum-state", "misdirect-write", "reformat", "garble"}
+)
+"""The faults that a quorum survives only while few voters are damaged."""
+
 FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "kill": _kill,
     "power-cut": _lose_power,
@@ -308,3 +338,5 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "full-disk": _fill_disk,
     "restart-one-by-one": _restart_one_by_one,
 }
+
+ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS}

@@ -26,6 +26,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     ``controllers`` runs whole nodes instead of raft cores alone, with ``brokers`` brokers around them. Their
     administrator creates topics with up to ``most_partitions``. ``slices`` says how much of a work is done in
     a step. ``has_elr`` is whether eligible.leader.replicas.version is 1.
+
+    With ``voters_change`` the voters change while the cluster runs; with ``auto_join`` nodes make themselves
+    voters.
     """
 
     seed: int
@@ -51,6 +54,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     brokers: _NotNegative = 0
     most_partitions: _AtLeastOne = 4
     has_elr: bool = True
+    voters_change: bool = False
+    auto_join: bool = False
     only: tuple[int, ...] | None = None
 
     @property

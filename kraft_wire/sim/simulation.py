@@ -9,7 +9,7 @@ from traceback import format_exception
 import msgspec
 
 from kraft_wire.sim.checkers.violations import Violation
-from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault, Strike
+from kraft_wire.sim.faults import ALL_FAULTS, Fault, Strike
 from kraft_wire.sim.machines.cluster import Cluster
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.node import SimNode
@@ -97,8 +97,7 @@ class Simulation:
 
     def _strike(self, fault: Fault) -> None:
         self._trace.add(f"{self.cluster.scheduler.now_us} fault {fault}")
-        strike = FAULTS.get(fault.kind) or BROKER_FAULTS[fault.kind]
-        strike(Strike(fault, self.cluster))
+        ALL_FAULTS[fault.kind](Strike(fault, self.cluster))
 
     # Liveness.
 
@@ -147,11 +146,24 @@ class Simulation:
         population.let_up()
 
     def _choose_core(self) -> list[SimNode]:
+        if self.options.voters_change:
+            return self._choose_majority_of_all_sets()
         voters = [voter for voter in self.cluster.voters if voter.id not in self.cluster.reformatted]
         self._chance.shuffle(voters)
         voters.sort(key=self.cluster.may_have_lost)
         fewest = self.options.voters // 2 + 1
         return voters[: self._chance.randint(fewest, len(voters))]
+
+    def _choose_majority_of_all_sets(self) -> list[SimNode]:
+        """Return nodes with a majority of every voter set that is in effect on some node: a change that isn't
+        committed may need it."""
+        ids = list(self.cluster.nodes)
+        self._chance.shuffle(ids)
+        core: set[int] = set()
+        for voters in self.cluster.voter_sets:
+            missing = len(voters) // 2 + 1 - len(core & voters)
+            core.update([id for id in ids if id in voters and id not in core][: max(0, missing)])
+        return [self.cluster.nodes[id] for id in ids if id in core]
 
     def _shut_out(self, node: SimNode, core: list[SimNode]) -> None:
         self._highest_epoch_shut_out = max(self._highest_epoch_shut_out, _epoch_of(node))
@@ -188,11 +200,33 @@ class Simulation:
         cluster.scheduler.run_until(cluster.scheduler.now_us + SECOND_US)
         self._check_states()
         now_leads = cluster.leader
+        if self.options.voters_change:
+            self._check_not_stuck()
+            return  # a removal of the leader may have been under way
         if self._highest_epoch_shut_out > epoch:
             return  # a node with a higher epoch came back, so that a new leader has to be elected
         if now_leads is not leader or leader.leading is None or leader.leading[0] != epoch:
             who = "nobody" if now_leads is None else f"{now_leads.id} in epoch {now_leads.raft.epoch}"
             raise Violation("StableLeadership", f"node {leader.id} led epoch {epoch}, now leads {who}")
+
+    def _check_not_stuck(self) -> None:
+        """Check that the voters can still be changed (ReconfigurationNotStuck)."""
+        scheduler = self.cluster.scheduler
+        target = self._chance.choice(list(self.cluster.nodes.values()))
+        was_voter: bool | None = None
+        deadline_us = scheduler.now_us + CONVERGE_WITHIN_US
+        while scheduler.now_us < deadline_us:
+            leader = self.cluster.leader
+            if leader is not None and leader.raft.are_voters_committed:
+                is_voter = leader.raft.voters.get(target.id) is not None
+                is_last = is_voter and len(leader.raft.voters) == 1
+                if is_last or (was_voter is not None and was_voter != is_voter):
+                    return
+                was_voter = is_voter
+                self.cluster.voter_changes.ask(leader, target)
+            scheduler.run_until(scheduler.now_us + SECOND_US)
+        states = "; ".join(_state_of(node) for node in self.cluster.nodes.values())
+        raise Violation("ReconfigurationNotStuck", f"node {target.id} can't be changed: {states}")
 
     def _settle(self) -> None:
         """Wait until all brokers are unfenced and their replicas in sync."""

@@ -12,7 +12,7 @@ import random
 import msgspec
 
 from kraft_wire.controller.decision.work import SliceLimits
-from kraft_wire.sim.faults import BROKER_FAULTS, FAULTS, Fault
+from kraft_wire.sim.faults import BROKER_FAULTS, DAMAGE, FAULTS, MEMBERSHIP_FAULTS, Fault
 from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.machines.world import DiskSpeed
 from kraft_wire.sim.network.connections import Faults
@@ -76,6 +76,23 @@ def controllers_of(seed: int, seconds: int = 120) -> Options:
         proposals_per_second=chance.choice((2, 5, 10, 20)),
         fault_kinds=(*options.fault_kinds, *kinds),
         slices=_slices(stream(seed, "swarm of slices")),
+    )
+
+
+def membership_of(seed: int, seconds: int = 60) -> Options:
+    """Return the run that a seed stands for, with voters that change."""
+    options = options_of(seed, seconds)
+    chance = stream(seed, "swarm of voters")
+    kinds = [kind for kind in options.fault_kinds if kind not in DAMAGE]
+    changes = [kind for kind in MEMBERSHIP_FAULTS if kind != "move" or chance.random() < 0.4]
+    return msgspec.structs.replace(
+        options,
+        kraft_version=1,
+        voters=chance.choice((1, 2, 2, 3, 3, 3, 4, 5)),
+        observers=chance.choice((1, 1, 2, 3)),
+        voters_change=True,
+        auto_join=chance.random() < 0.2,
+        fault_kinds=(*kinds, *changes),
     )
 
 

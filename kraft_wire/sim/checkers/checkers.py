@@ -20,6 +20,11 @@ from kraft_wire.sim.checkers.elections import (
     VoteGoesToTheUpToDate,
     VoteIsDurable,
 )
+from kraft_wire.sim.checkers.membership import (
+    OneUncommittedChange,
+    OverlappingMajorities,
+    RemovedLeaderResigns,
+)
 from kraft_wire.sim.checkers.replication import (
     AcknowledgedStays,
     ConsistentCommittedData,
@@ -58,6 +63,9 @@ ALL: Final[Sequence[type[Checker]]] = (
     LeaderNeverLoadsSnapshot,
     SnapshotGoesForward,
     VotersAreThoseOfTheLog,
+    OverlappingMajorities,
+    OneUncommittedChange,
+    RemovedLeaderResigns,
 )
 
 Hook = Callable[..., None]

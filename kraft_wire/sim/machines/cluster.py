@@ -20,6 +20,7 @@ from kraft_wire.raft.membership.voters import (
     endpoints_of,
     static_voters,
     voter_set,
+    voters_of_record,
 )
 from kraft_wire.sim.checkers.checker import Checker
 from kraft_wire.sim.checkers.checkers import Checkers
@@ -29,15 +30,15 @@ from kraft_wire.sim.machines.disk import Disk, flipped
 from kraft_wire.sim.machines.node import SimNode
 from kraft_wire.sim.machines.snapshot_file import bootstrap_file
 from kraft_wire.sim.machines.world import World
-from kraft_wire.sim.network.connections import LISTENER, PORT, Network, host_of
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, Network, host_of, other_host_of
 from kraft_wire.sim.network.links import Links, Pair
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.population.brokers import SimBroker
+from kraft_wire.sim.population.voter_changes import VoterChanges
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS, Scheduler
 from kraft_wire.sim.trace import Trace
 
-CLUSTER_ID = "1Db5QLSqSZieL3rJBUUegA"
 DEATH_POLL_US = 50 * MS
 DEATH_POLLS = 200
 
@@ -62,6 +63,7 @@ class Cluster:
         self._chance_of_garbling = random.Random(options.seed)
         self._stays_down: set[int] = set()
         self.is_calm = False
+        self.voter_changes = VoterChanges(self)
         for node_id in options.ids:
             self.nodes[node_id] = self._node(node_id)
         self.network.nodes = dict(self.nodes)
@@ -76,7 +78,10 @@ class Cluster:
             endpoints=endpoints_of([(LISTENER, host_of(node_id), PORT)]),
             listener=LISTENER,
             static_voters=VoterSet() if options.kraft_version else static_voters(LISTENER, addresses),
-            bootstrap_servers=tuple(addresses.values()),
+            bootstrap_servers=tuple(
+                (host_of(each), PORT) for each in (options.ids if options.voters_change else addresses)
+            ),
+            auto_join=options.auto_join,
             fetch_max_bytes=options.fetch_max_bytes,
             fetch_snapshot_max_bytes=options.fetch_snapshot_max_bytes,
             max_retention_bytes=options.retention_bytes,
@@ -103,6 +108,16 @@ class Cluster:
     @property
     def voters(self) -> list[SimNode]:
         return [self.nodes[voter_id] for voter_id in self.options.voter_ids]
+
+    @property
+    def voter_sets(self) -> list[frozenset[int]]:
+        """The voter sets that are in effect on any node, as its disk has them."""
+        sets = {self._last_voters(node) for node in self.nodes.values()}
+        return sorted((each for each in sets if each), key=sorted)
+
+    def _last_voters(self, node: SimNode) -> frozenset[int]:
+        records = node.disk.voters_records()
+        return frozenset(voters_of_record(records[-1][1]).ids) if records else frozenset()
 
     @property
     def leader(self) -> SimNode | None:
@@ -178,6 +193,13 @@ class Cluster:
         node.config = msgspec.structs.replace(node.config, directory_id=Uuid(bytes([100 + node.id] * 16)))
         if node.id in self.options.voter_ids:
             self.reformatted.add(node.id)
+
+    def move(self, node: SimNode) -> None:
+        """Let a node advertise its other name from its next start on. Both names reach it."""
+        (endpoint,) = node.config.endpoints
+        names = {host_of(node.id): other_host_of(node.id), other_host_of(node.id): host_of(node.id)}
+        moved = endpoints_of([(endpoint.listener, names[endpoint.host], endpoint.port)])
+        node.config = msgspec.structs.replace(node.config, endpoints=moved)
 
     def garble(self, node: SimNode, duration_us: int, chance: random.Random) -> None:
         """Flip bits now and then in the records that this node sends, for a while."""

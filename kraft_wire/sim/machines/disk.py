@@ -429,6 +429,11 @@ class Disk:
                 ]
         return records
 
+    def voters_records(self) -> list[tuple[int, VotersRecord]]:
+        """Return the records of voter sets in the newest snapshot and in the log, with their offsets."""
+        records = self._control_records()
+        return [(offset, message) for offset, message in records if isinstance(message, VotersRecord)]
+
     def control_at(self, end_offset: int) -> list[Message]:
         """Return the control records of a snapshot that ends at ``end_offset``."""
         latest: dict[type[Message], Message] = {

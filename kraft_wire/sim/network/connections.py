@@ -30,6 +30,7 @@ from kraft_wire.sim.network.links import Links
 from kraft_wire.sim.scheduler import Scheduler
 
 LISTENER: Final = "CONTROLLER"
+CLUSTER_ID: Final = "1Db5QLSqSZieL3rJBUUegA"
 PORT: Final = 9093
 VERSIONS: Final[Mapping[int, int]] = {
     1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 59: 1, 70: 0, 80: 1, 81: 0, 82: 0,

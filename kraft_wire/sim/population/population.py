@@ -9,10 +9,10 @@ from kraft_wire.metadata.state import MetadataState
 from kraft_wire.sim.checkers.committed import CommittedMetadata
 from kraft_wire.sim.checkers.confirmations import Confirmations
 from kraft_wire.sim.checkers.violations import Violation
-from kraft_wire.sim.machines.cluster import CLUSTER_ID, Cluster
+from kraft_wire.sim.machines.cluster import Cluster
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.metadata_state import state_hash
-from kraft_wire.sim.network.connections import Faults
+from kraft_wire.sim.network.connections import CLUSTER_ID, Faults
 from kraft_wire.sim.population.administrators import Administrator
 from kraft_wire.sim.population.brokers import BrokerWorld, SimBroker
 from kraft_wire.sim.population.clients import Clients
