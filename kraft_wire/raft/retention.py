@@ -77,6 +77,8 @@ def _clean(quorum: QuorumState) -> None:
     if quorum.is_trimming or len(log.snapshots) < 2:
         return
     oldest, following = log.snapshots[0], log.snapshots[1]
+    if following.id.end_offset > log.flushed_offset:
+        return  # A Fetch names the epoch of our last flushed record, so that record stays.
     if not (_exceeds_size_limit(quorum) or _exceeds_age_limit(quorum, oldest)):
         return
     quorum.is_trimming = True

@@ -44,6 +44,25 @@ def test_a_majority_commits_before_the_leaders_own_disk_does(quorum: CoreQuorum)
     assert leader.flushed_offset < leader.end_offset
 
 
+def test_what_is_not_flushed_is_not_trimmed() -> None:
+    """Others may commit, and a leader may cover with a snapshot, what its own log hasn't flushed. As a follower
+    it names the last record that is flushed."""
+    quorum = CoreQuorum(3, max_retention_bytes=0).start()
+    old = quorum.elect()
+    quorum.run_until(quorum.agree)
+    old.disk_is_stuck = True
+    old.propose(b"a", b"b")
+    quorum.run_until(lambda: old.high_watermark == old.end_offset)
+    old.write_snapshot()
+    assert old.running.log_start_offset <= old.running.flushed_offset < old.end_offset
+    quorum.isolate(old.id)
+    quorum.run_until(lambda: bool(quorum.others_than(old)))
+    quorum.heal()
+    quorum.run_for(1_000)
+    old.free_disk()
+    quorum.run_until(quorum.agree)
+
+
 def test_records_that_only_a_deposed_leader_has_are_truncated(quorum: CoreQuorum) -> None:
     old = quorum.elect()
     quorum.run_until(quorum.agree)
