@@ -12,6 +12,7 @@ from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.chain import BatchChain
 from kraft_wire.log.epochs import EpochEnd
 from kraft_wire.log.recovery import Floor
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.raft import core, majority, retention, roles
 from kraft_wire.raft import effects as raft_effects
@@ -197,15 +198,7 @@ def a_second_vote_in_an_epoch(patch: Patch) -> None:
 
 @bug("VoteIsDurable")
 def a_candidates_higher_epoch_is_not_taken_over(patch: Patch) -> None:
-    real = answer_votes._vote_error
-
-    def _vote_error(quorum: QuorumState, request: Any, asked: VotePartition) -> Any:
-        if not asked.pre_vote and asked.replica_epoch > quorum.epoch:
-            asked = msgspec.structs.replace(asked, replica_epoch=quorum.epoch)
-            asked.last_offset_epoch = max(0, min(asked.last_offset_epoch, quorum.epoch - 1))
-        return real(quorum, request, asked)
-
-    patch.attribute(answer_votes, "_vote_error", _vote_error)
+    patch.attribute(answer_votes, "_raise_to", lambda quorum, asked: ErrorCode.NONE)
 
 
 @bug("MajorityReachedHighWatermark", "SingleLeader", "LeaderCompleteness")

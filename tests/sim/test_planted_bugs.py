@@ -19,7 +19,7 @@ FIRST_SEED = {
     "a_flush_covers_what_was_appended_meanwhile": 3,
     "a_missing_quorum_state_is_read_as_an_empty_one": 3,
     "a_restarted_leader_leads_on": 2,
-    "logs_are_compared_by_their_length_alone": 48,
+    "logs_are_compared_by_their_length_alone": 91,
     "pre_votes_are_skipped": 13,
     "an_isolated_leader_leads_on": 77,
     "the_high_watermark_may_go_back": 4,

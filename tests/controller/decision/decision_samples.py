@@ -39,7 +39,6 @@ from kraft_wire.protocol.messages.produce_request import (
 )
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.controller.controller_harness import NODE_ID, SESSION_TIMEOUT_MS, directory, uuid
 from tests.controller.topic_cluster import TopicCluster, new_topic
 
@@ -111,11 +110,6 @@ def _features(name: str, level: int) -> Sample:
     return lambda cluster: UpdateFeaturesRequest(feature_updates=[update])
 
 
-def _update_kraft_version(level: int) -> Sample:
-    update = FeatureUpdateKey(feature="kraft.version", max_version_level=level, upgrade_type=1)
-    return lambda cluster: UpdateFeaturesRequest(feature_updates=[update])
-
-
 def _controller(host: str) -> Sample:
     return lambda cluster: ControllerRegistrationRequest(
         controller_id=NODE_ID, incarnation_id=uuid(77), listeners=[Listener("CONTROLLER", host, 9093, 0)]
@@ -165,7 +159,6 @@ SUCCEEDING: Final[dict[str, tuple[Sample, ...]]] = {
         lambda cluster: AllocateProducerIdsRequest(broker_id=1, broker_epoch=cluster.epoch(1)),
     ),
     "ControllerRegistration": (_controller("localhost"),),
-    "UpdateFeatures": (_update_kraft_version(1),),
     "AssignReplicasToDirs": (_assign(0),),
     "UpdateFeatures": (_features("kraft.version", 1),),
 }
@@ -199,7 +192,6 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
     "UnregisterBroker": (lambda cluster: UnregisterBrokerRequest(broker_id=9),),
     "AllocateProducerIds": (lambda cluster: AllocateProducerIdsRequest(broker_id=1, broker_epoch=-1),),
     "ControllerRegistration": (_controller(""),),
-    "UpdateFeatures": (_update_kraft_version(2),),
     "AssignReplicasToDirs": (_assign(9),),
     "UpdateFeatures": (_features("metadata.version", 1), _features("missing", 1)),
 }

@@ -45,7 +45,7 @@ def test_a_majority_commits_before_the_leaders_own_disk_does(quorum: CoreQuorum)
 
 
 def test_what_is_not_flushed_is_not_trimmed() -> None:
-    """Others may commit, and a leader may cover with a snapshot, what its own log hasn't flushed. As a follower
+    """Others may commit what a leader has not flushed, and it may cover that with a snapshot. As a follower
     it names the last record that is flushed."""
     quorum = CoreQuorum(3, max_retention_bytes=0).start()
     old = quorum.elect()
