@@ -35,7 +35,8 @@ FIRST_SEED = {
     "what_was_lost_is_not_remembered": 5,
 }
 """The first seed to try; 0 for the others. Ordinary seeds from 0 on find them too, but later: the
-rarest were found by seeds 36 and 48 (an isolated leader), 91 and 122 (logs compared by their length), 24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 63 (voters outlive their record)."""
+rarest were found by seeds 36 and 48 (an isolated leader), 91 and 122 (logs compared by their length),
+24, 31 and 32 (a bad snapshot), 13, 14 and 22 (no pre-votes), 63 (voters outlive their record)."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
     "a_missing_quorum_state_is_read_as_an_empty_one": {
