@@ -230,6 +230,18 @@ def _jump_clock(strike: Strike) -> None:
     strike.node.clock.wall_offset_ms += strike.chance.randrange(-3_600_000, 3_600_000)
 
 
+# Strangers.
+
+
+def _strangers(strike: Strike) -> None:
+    """Let strangers ask one node, or all, several times."""
+    asked = [strike.node] if strike.chance.random() < 0.5 else list(strike.cluster.nodes.values())
+    for node in asked:
+        for _ in range(strike.chance.choice((1, 3, 20))):
+            delay_us = strike.chance.randrange(strike.duration_us)
+            strike.cluster.scheduler.after(delay_us, strike.cluster.strangers.ask, node, strike.chance)
+
+
 # Voters.
 
 
@@ -241,6 +253,14 @@ def _change_voters_twice(strike: Strike) -> None:
     """Ask for a second change before the first one is complete."""
     _change_voters(strike)
     strike.cluster.scheduler.after(strike.chance.randrange(50 * MS), _change_voters, strike)
+
+
+def _replace_disk(strike: Strike) -> None:
+    """Replace a node's disk. The node comes back with another directory id, as an observer."""
+    if strike.cluster.may_replace_disk(strike.node):
+        strike.node.lose_power(strike.chance)
+        strike.cluster.replace_disk(strike.node)
+        strike.restart_later(strike.node)
 
 
 def _move(strike: Strike) -> None:
@@ -303,7 +323,10 @@ MEMBERSHIP_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "change-voters": _change_voters,
     "change-voters-twice": _change_voters_twice,
     "move": _move,
+    "replace-disk": _replace_disk,
 }
+
+STRANGERS: Final[Mapping[str, Callable[[Strike], None]]] = {"strangers": _strangers}
 
 DAMAGE: Final = frozenset(
     {"flip-bit", "corrupt-snapshot", "lose-quorum-state", "misdirect-write", "reformat", "garble"}
@@ -339,4 +362,4 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "restart-one-by-one": _restart_one_by_one,
 }
 
-ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS}
+ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS, **STRANGERS}

@@ -108,6 +108,8 @@ class Simulation:
         if self.population is not None:
             self.population.calm()
         core = self._choose_core()
+        if "strangers" in self.options.fault_kinds:
+            self._help_misled_observers()
         for node in cluster.nodes.values():
             if node not in core:
                 self._shut_out(node, core)
@@ -123,6 +125,20 @@ class Simulation:
             cluster.scheduler.run_until(converged_us + RESIGN_WITHIN_US)
         self._check_quorum(core)
         self._notice_absent_broker()
+
+    def _help_misled_observers(self) -> None:
+        """Do what an operator has to do, now and every second: give an empty disk to each node outside of the
+        quorum that strangers have told of an epoch above the leader's."""
+        cluster, leader = self.cluster, self.cluster.leader
+        cluster.scheduler.after(SECOND_US, self._help_misled_observers)
+        if leader is None or not leader.raft.are_voters_committed:
+            return
+        for node in cluster.nodes.values():
+            is_outside = not leader.raft.voters.is_voter(node.config.replica_key)
+            if is_outside and node.is_up and node.raft.epoch > leader.raft.epoch:
+                node.kill()
+                cluster.replace_disk(node)
+                node.start()
 
     def _check_quorum(self, core: list[SimNode]) -> None:
         """Check that every leader that doesn't reach a majority has resigned by now (KAFKA-15489)."""
@@ -161,8 +177,9 @@ class Simulation:
         self._chance.shuffle(ids)
         core: set[int] = set()
         for voters in self.cluster.voter_sets:
-            missing = len(voters) // 2 + 1 - len(core & voters)
-            core.update([id for id in ids if id in voters and id not in core][: max(0, missing)])
+            working = {key.id for key in self.cluster.working(voters)}
+            missing = len(voters) // 2 + 1 - len(core & working)
+            core.update([id for id in ids if id in working and id not in core][: max(0, missing)])
         return [self.cluster.nodes[id] for id in ids if id in core]
 
     def _shut_out(self, node: SimNode, core: list[SimNode]) -> None:
@@ -211,19 +228,20 @@ class Simulation:
 
     def _check_not_stuck(self) -> None:
         """Check that the voters can still be changed (ReconfigurationNotStuck)."""
-        scheduler = self.cluster.scheduler
+        scheduler, changes = self.cluster.scheduler, self.cluster.voter_changes
         target = self._chance.choice(list(self.cluster.nodes.values()))
-        was_voter: bool | None = None
+        before: int | None = None
         deadline_us = scheduler.now_us + CONVERGE_WITHIN_US
         while scheduler.now_us < deadline_us:
             leader = self.cluster.leader
             if leader is not None and leader.raft.are_voters_committed:
-                is_voter = leader.raft.voters.get(target.id) is not None
-                is_last = is_voter and len(leader.raft.voters) == 1
-                if is_last or (was_voter is not None and was_voter != is_voter):
+                if before is None:
+                    before, target = leader.raft.voters_offset, changes.lost_voter(leader) or target
+                elif before != leader.raft.voters_offset:
                     return
-                was_voter = is_voter
-                self.cluster.voter_changes.ask(leader, target)
+                if len(leader.raft.voters) == 1 and leader.raft.voters.get(target.id):
+                    return  # the last voter stays
+                changes.ask(leader, target)
             scheduler.run_until(scheduler.now_us + SECOND_US)
         states = "; ".join(_state_of(node) for node in self.cluster.nodes.values())
         raise Violation("ReconfigurationNotStuck", f"node {target.id} can't be changed: {states}")

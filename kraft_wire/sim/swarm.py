@@ -12,13 +12,16 @@ import random
 import msgspec
 
 from kraft_wire.controller.decision.work import SliceLimits
-from kraft_wire.sim.faults import BROKER_FAULTS, DAMAGE, FAULTS, MEMBERSHIP_FAULTS, Fault
+from kraft_wire.sim.faults import BROKER_FAULTS, DAMAGE, FAULTS, MEMBERSHIP_FAULTS, STRANGERS, Fault
 from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.machines.world import DiskSpeed
 from kraft_wire.sim.network.connections import Faults
 from kraft_wire.sim.network.links import LinkConditions
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.randomness import stream
+
+RARE = ("move", "replace-disk")
+"""The faults that few runs with voters that change have."""
 
 SAFETY_SHARE = 0.7
 RECOVERY_MS = 18_000
@@ -84,7 +87,9 @@ def membership_of(seed: int, seconds: int = 60) -> Options:
     options = options_of(seed, seconds)
     chance = stream(seed, "swarm of voters")
     kinds = [kind for kind in options.fault_kinds if kind not in DAMAGE]
-    changes = [kind for kind in MEMBERSHIP_FAULTS if kind != "move" or chance.random() < 0.4]
+    changes = [kind for kind in MEMBERSHIP_FAULTS if kind not in RARE or chance.random() < 0.4]
+    if chance.random() < 0.3:
+        changes.extend(STRANGERS)
     return msgspec.structs.replace(
         options,
         kraft_version=1,

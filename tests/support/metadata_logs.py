@@ -41,15 +41,13 @@ class _QuickDisk(Disk):
         pass
 
 
-_DISK = _QuickDisk()
-
-
 class LogWriter:
     """A writer of a controller's folder. The record with offset n has the timestamp of n seconds."""
 
     def __init__(self, folder: Path, cluster: str = "one", *, epoch: int = 1) -> None:
         self.partition = folder / PARTITION_FOLDER
         self.partition.mkdir(parents=True)
+        self._disk = _QuickDisk()
         (folder / "meta.properties").write_text(meta_properties_text(MetaProperties(cluster, 1)))
         self.epoch = epoch
         self.log = self._open()
@@ -62,7 +60,7 @@ class LogWriter:
     def lead(self, epoch: int) -> None:
         """Begin a leader's epoch."""
         self.epoch = epoch
-        write_election_state(self.partition, ElectionState(1, epoch, 1), _DISK, kraft_version=1)
+        write_election_state(self.partition, ElectionState(1, epoch, 1), self._disk, kraft_version=1)
         self.log.note_quorum_epoch(epoch)
         message = LeaderChangeMessage(leader_id=1)
         self.log.append([encode_control_batch(self.end_offset, epoch, self.end_offset * 1000, [message])])
@@ -85,7 +83,7 @@ class LogWriter:
         values = [topic(offset) for offset in range(self.end_offset)]
         last_ms = (self.end_offset - 1) * 1000
         write_snapshot(
-            self.partition, snapshot_id, encode_snapshot(snapshot_id, [], values, last_ms, 7), _DISK
+            self.partition, snapshot_id, encode_snapshot(snapshot_id, [], values, last_ms, 7), self._disk
         )
         return snapshot_id
 
@@ -115,4 +113,4 @@ class LogWriter:
         self.log.close()
 
     def _open(self) -> MetadataLog:
-        return MetadataLog.open(self.partition, _DISK, config=LogConfig(), quorum_epoch=None)
+        return MetadataLog.open(self.partition, self._disk, config=LogConfig(), quorum_epoch=None)

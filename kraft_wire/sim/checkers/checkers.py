@@ -21,6 +21,7 @@ from kraft_wire.sim.checkers.elections import (
     VoteIsDurable,
 )
 from kraft_wire.sim.checkers.membership import (
+    AnsweredChangeIsCommitted,
     OneUncommittedChange,
     OverlappingMajorities,
     RemovedLeaderResigns,
@@ -65,6 +66,7 @@ ALL: Final[Sequence[type[Checker]]] = (
     VotersAreThoseOfTheLog,
     OverlappingMajorities,
     OneUncommittedChange,
+    AnsweredChangeIsCommitted,
     RemovedLeaderResigns,
 )
 

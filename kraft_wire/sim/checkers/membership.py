@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kraft_wire.log.batch import split_batches
-from kraft_wire.log.control import decode_control_batch
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
+from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.membership.voters import ReplicaKey, voters_of_record
 from kraft_wire.sim.checkers.checker import Checked, Checker
+from kraft_wire.sim.machines.control_records import control_records, voters_among
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
-
-CONTROL_FLAG = 0x20
-ATTRIBUTES_LOW = 22
 
 Keys = frozenset[ReplicaKey]
 
@@ -72,6 +72,21 @@ class OneUncommittedChange(VotersOfLogs):
             self.fail(node, f"changes the voters to {_show(keys)} before it has committed in its epoch")
 
 
+class AnsweredChangeIsCommitted(VotersOfLogs):
+    """A change of the voters is committed when its client is answered, unless the client doesn't want to wait
+    for that."""
+
+    def answering(self, node: Checked, token: int, response: Message) -> None:
+        if not isinstance(response, AddRaftVoterResponse | RemoveRaftVoterResponse) or response.error_code:
+            return
+        request = node.request_of(token)
+        if isinstance(request, AddRaftVoterRequest) and not request.ack_when_committed:
+            return
+        offset, keys = self._sets[node.id][-1]
+        if offset >= node.high_watermark:
+            self.fail(node, f"answers that {_show(keys)} vote, the set at offset {offset} isn't committed")
+
+
 class RemovedLeaderResigns(Checker):
     """A leader that isn't one of the committed voters doesn't lead on."""
 
@@ -84,11 +99,7 @@ class RemovedLeaderResigns(Checker):
 
 
 def _sets_in(batch: AppendBatch) -> list[tuple[int, Keys]]:
-    if not batch.data[ATTRIBUTES_LOW] & CONTROL_FLAG:
-        return []
-    whole = split_batches(batch.data)[0][0]
-    messages = enumerate(decode_control_batch(whole), batch.base_offset)
-    return [(offset, _keys(message)) for offset, message in messages if isinstance(message, VotersRecord)]
+    return [(offset, _keys(record)) for offset, record in voters_among(control_records([batch]))]
 
 
 def _keys(record: VotersRecord) -> Keys:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from copy import deepcopy
+from itertools import count
 
 import msgspec
 
@@ -34,10 +35,13 @@ from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, Netwo
 from kraft_wire.sim.network.links import Links, Pair
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.population.brokers import SimBroker
+from kraft_wire.sim.population.strangers import Strangers
 from kraft_wire.sim.population.voter_changes import VoterChanges
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS, Scheduler
 from kraft_wire.sim.trace import Trace
+
+Voters = frozenset[ReplicaKey]
 
 DEATH_POLL_US = 50 * MS
 DEATH_POLLS = 200
@@ -63,7 +67,10 @@ class Cluster:
         self._chance_of_garbling = random.Random(options.seed)
         self._stays_down: set[int] = set()
         self.is_calm = False
-        self.voter_changes = VoterChanges(self)
+        self._disks = count()
+        tokens = count(-1, -1)  # no connection of a node has a negative token
+        self.voter_changes = VoterChanges(self, tokens)
+        self.strangers = Strangers(self, tokens)
         for node_id in options.ids:
             self.nodes[node_id] = self._node(node_id)
         self.network.nodes = dict(self.nodes)
@@ -110,14 +117,15 @@ class Cluster:
         return [self.nodes[voter_id] for voter_id in self.options.voter_ids]
 
     @property
-    def voter_sets(self) -> list[frozenset[int]]:
+    def voter_sets(self) -> list[Voters]:
         """The voter sets that are in effect on any node, as its disk has them."""
         sets = {self._last_voters(node) for node in self.nodes.values()}
         return sorted((each for each in sets if each), key=sorted)
 
-    def _last_voters(self, node: SimNode) -> frozenset[int]:
+    def _last_voters(self, node: SimNode) -> Voters:
         records = node.disk.voters_records()
-        return frozenset(voters_of_record(records[-1][1]).ids) if records else frozenset()
+        voters = voters_of_record(records[-1][1]).voters if records else ()
+        return frozenset(voter.key for voter in voters)
 
     @property
     def leader(self) -> SimNode | None:
@@ -189,10 +197,28 @@ class Cluster:
     def reformat(self, node: SimNode) -> None:
         """Give a node a new disk with a new directory id. It is no voter any more, and follows as an
         observer."""
-        node.disk = Disk(None, former=node.disk)
-        node.config = msgspec.structs.replace(node.config, directory_id=Uuid(bytes([100 + node.id] * 16)))
+        self.replace_disk(node)
         if node.id in self.options.voter_ids:
             self.reformatted.add(node.id)
+
+    def may_replace_disk(self, node: SimNode) -> bool:
+        """Whether the quorum can do without what is on this node's disk: each set of voters that is in effect
+        on some node has a majority without it, and at most one such set is left to be agreed on."""
+        key, sets = node.config.replica_key, self.voter_sets
+        if all(key not in voters for voters in sets):
+            return True
+        return len(sets) == 1 and len(self.working(sets[0]) - {key}) > len(sets[0]) // 2
+
+    def working(self, voters: Voters) -> Voters:
+        """Return the voters that still have their disks."""
+        return voters & {node.config.replica_key for node in self.nodes.values()}
+
+    def replace_disk(self, node: SimNode) -> None:
+        """Give a node an empty disk with a new directory id. Its former self stays a voter until it is
+        removed."""
+        node.disk = Disk(None, former=node.disk)
+        directory_id = Uuid(bytes([100 + node.id] * 15 + [100 + next(self._disks) % 100]))
+        node.config = msgspec.structs.replace(node.config, directory_id=directory_id)
 
     def move(self, node: SimNode) -> None:
         """Let a node advertise its other name from its next start on. Both names reach it."""

@@ -16,7 +16,6 @@ import msgspec
 
 from kraft_wire.log.batch import is_intact, split_batches
 from kraft_wire.log.chain import BatchChain
-from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import ElectionState
@@ -37,10 +36,8 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.sim.machines.control_records import control_records, voters_among
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
-
-_ATTRIBUTES_LOW_BYTE = 22
-_CONTROL = 0x20
 
 _LENGTH = slice(8, 12)
 _LENGTH_END = 12
@@ -419,20 +416,11 @@ class Disk:
     def _control_records(self) -> list[tuple[int, Message]]:
         latest, covered = self.latest_snapshot, self._covered
         records = [] if latest is None else [(covered - 1, message) for message in latest.control]
-        for batch in self.batches:
-            if batch.base_offset >= covered and batch.data[_ATTRIBUTES_LOW_BYTE] & _CONTROL:
-                whole = split_batches(batch.data)[0][0]
-                records += [
-                    (offset, message)
-                    for offset, message in enumerate(decode_control_batch(whole), batch.base_offset)
-                    if isinstance(message, KRaftVersionRecord | VotersRecord)
-                ]
-        return records
+        return records + list(control_records(each for each in self.batches if each.base_offset >= covered))
 
     def voters_records(self) -> list[tuple[int, VotersRecord]]:
         """Return the records of voter sets in the newest snapshot and in the log, with their offsets."""
-        records = self._control_records()
-        return [(offset, message) for offset, message in records if isinstance(message, VotersRecord)]
+        return voters_among(self._control_records())
 
     def control_at(self, end_offset: int) -> list[Message]:
         """Return the control records of a snapshot that ends at ``end_offset``."""

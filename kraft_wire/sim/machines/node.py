@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn, Protocol
 from kraft_wire.log.batch import frame_values
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
 from kraft_wire.protocol.messages.vote_request import VoteRequest
@@ -39,6 +40,7 @@ from kraft_wire.sim.scheduler import MS
 NO_STATE = b""
 MAX_UNACKNOWLEDGED = 100
 
+CHECKED: Final = (VoteRequest, AddRaftVoterRequest)
 _WRITES: Final = (fx.AppendBatch, fx.PersistElectionState, fx.AppendSnapshotBytes)
 _READS: Final = (fx.ReplyRecords, fx.ReplySnapshotBytes)
 
@@ -83,7 +85,7 @@ class SimNode:
         self._armed_us: int | None = None
         self._loop = EventLoop()
         self._tick_waits = False
-        self._votes_asked: dict[int, Message] = {}
+        self._asked: dict[int, Message] = {}
         self._unacknowledged: deque[tuple[int, fx.AppendBatch]] = deque()
         self._applied_end = 0
         self._digest = NO_STATE
@@ -105,8 +107,8 @@ class SimNode:
         return self._digest
 
     def request_of(self, token: int) -> Message | None:
-        """Return the vote request that is being answered, if it is one."""
-        return self._votes_asked.get(token)
+        """Return the request that is being answered, if a checker wants to see it."""
+        return self._asked.get(token)
 
     # Life.
 
@@ -151,7 +153,7 @@ class SimNode:
         self.next_flush_fails = False
         self.next_read_fails = False
         self.flush_to_die_in = None
-        self._votes_asked.clear()
+        self._asked.clear()
         self._unacknowledged.clear()
 
     def kill(self) -> None:
@@ -251,9 +253,9 @@ class SimNode:
         """Give an event to this node."""
         if not self.is_up:
             return
-        if type(event) is RpcRequest and isinstance(event.request, VoteRequest):
+        if type(event) is RpcRequest and isinstance(event.request, CHECKED):
             token: Any = event.token
-            self._votes_asked[token] = event.request
+            self._asked[token] = event.request
         if type(event) is RpcRequest and isinstance(event.request, ApiVersionsRequest):
             self.when_free(self._answer_versions, event)
         else:
@@ -357,8 +359,8 @@ class SimNode:
         """Answer a request that came over the network."""
         for check in self.world.checkers.answering:
             check(self, token, response)
-        if self._votes_asked:
-            self._votes_asked.pop(token, None)
+        if self._asked:
+            self._asked.pop(token, None)
         self.world.network.answer(token, response)
 
     def become_leader(self, epoch: int, epoch_start_offset: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import count
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kraft_wire.protocol.message import Message
@@ -22,19 +22,18 @@ CHANCE_OF_THE_LEADER = 0.8
 
 
 class VoterChanges:
-    """An administrator who doesn't wait for answers. His requests' tokens are negative: no connection of a
-    node has one."""
+    """An administrator who doesn't wait for answers."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, tokens: Iterator[int]) -> None:
         self._cluster = cluster
-        self._tokens = count(-1, -1)
+        self._tokens = tokens
 
     def change(self, chance: random.Random) -> None:
         """Ask a controller, mostly the leader, to add some node or to remove a voter."""
         asked = self._whom_to_ask(chance)
         if asked is None:
             return
-        target = chance.choice(list(self._cluster.nodes.values()))
+        target = self.lost_voter(asked) or chance.choice(list(self._cluster.nodes.values()))
         self.ask(asked, target, is_acked_when_committed=chance.random() < 0.7)
 
     def ask(self, asked: SimNode, target: SimNode, *, is_acked_when_committed: bool = True) -> None:
@@ -45,6 +44,15 @@ class VoterChanges:
         else:
             request = _remove_request(known.key)
         asked.take(RpcRequest(next(self._tokens), request, VERSIONS[request.API_KEY], LISTENER))
+
+    def lost_voter(self, asked: SimNode) -> SimNode | None:
+        """Return a node whose disk was replaced and whose former self is still a voter. It goes first: each
+        other removal could take the majority."""
+        for voter in asked.raft.voters.voters:
+            node = self._cluster.nodes[voter.key.id]
+            if node.config.directory_id != voter.key.directory_id:
+                return node
+        return None
 
     def _whom_to_ask(self, chance: random.Random) -> SimNode | None:
         leader = self._cluster.leader

@@ -1,0 +1,150 @@
+"""Simulate strangers: nodes that send raft's requests to controllers and claim anything.
+
+They may claim the ids of a voter, except in a Fetch: who acknowledges records in a voter's name can make a
+leader commit what no majority has, and no rule could tell.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import (
+    begin_quorum_epoch_request,
+    end_quorum_epoch_request,
+    fetch_request,
+    fetch_snapshot_request,
+    vote_request,
+)
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, VERSIONS, host_of
+
+if TYPE_CHECKING:
+    from kraft_wire.sim.machines.cluster import Cluster
+    from kraft_wire.sim.machines.node import SimNode
+
+OUTSIDER: Final = ReplicaKey(900, Uuid(bytes([200] * 16)))
+EPOCHS_AHEAD: Final = (-1, 0, 0, 1, 1, 2, 16, 17, 1 << 16, 1 << 30, (1 << 31) - 1)
+LAST_EPOCH_ON_THE_WIRE: Final = (1 << 31) - 1
+
+
+class Strangers:
+    """Strangers that don't wait for answers."""
+
+    def __init__(self, cluster: Cluster, tokens: Iterator[int]) -> None:
+        self._cluster = cluster
+        self._tokens = tokens
+
+    def ask(self, asked: SimNode, chance: random.Random) -> None:
+        """Send one request to a running node, as long as there are faults."""
+        if not asked.is_up or self._cluster.is_calm:
+            return
+        request = chance.choice(REQUESTS)(self._cluster, asked, chance)
+        version = VERSIONS[request.API_KEY]
+        asked.take(RpcRequest(next(self._tokens), request, version, LISTENER))
+
+
+Make = Callable[["Cluster", "SimNode", random.Random], Message]
+
+
+def _vote(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+    claimed, epoch = _claimed(cluster, chance), _epoch(asked, chance)
+    partition = vote_request.PartitionData(
+        replica_epoch=epoch,
+        replica_id=claimed.id,
+        replica_directory_id=claimed.directory_id,
+        voter_directory_id=asked.config.directory_id if chance.random() < 0.9 else OUTSIDER.directory_id,
+        last_offset_epoch=max(0, epoch - 1),
+        last_offset=chance.choice((0, 1, 1 << 40)),
+        pre_vote=chance.random() < 0.5,
+    )
+    topic = vote_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
+    return vote_request.VoteRequest(cluster_id=_cluster_id(chance), voter_id=asked.id, topics=[topic])
+
+
+def _begin(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+    claimed = _claimed(cluster, chance)
+    partition = begin_quorum_epoch_request.PartitionData(
+        voter_directory_id=asked.config.directory_id,
+        leader_id=claimed.id,
+        leader_epoch=_epoch(asked, chance),
+    )
+    endpoint = begin_quorum_epoch_request.LeaderEndpoint(
+        name=LISTENER, host=host_of(chance.choice(list(cluster.nodes))), port=PORT
+    )
+    topic = begin_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
+    return begin_quorum_epoch_request.BeginQuorumEpochRequest(
+        cluster_id=_cluster_id(chance), voter_id=asked.id, topics=[topic], leader_endpoints=[endpoint]
+    )
+
+
+def _end(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+    successors = [
+        end_quorum_epoch_request.ReplicaInfo(key.id, key.directory_id)
+        for key in (_claimed(cluster, chance), asked.config.replica_key)
+    ]
+    partition = end_quorum_epoch_request.PartitionData(
+        leader_id=_claimed(cluster, chance).id,
+        leader_epoch=_epoch(asked, chance),
+        preferred_candidates=successors,
+    )
+    topic = end_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
+    return end_quorum_epoch_request.EndQuorumEpochRequest(cluster_id=_cluster_id(chance), topics=[topic])
+
+
+def _fetch(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+    """A Fetch with an outsider's directory id: no voter has that."""
+    partition = fetch_request.FetchPartition(
+        current_leader_epoch=_epoch(asked, chance),
+        fetch_offset=chance.choice((0, 1, 5, 100, 1 << 40)),
+        last_fetched_epoch=chance.choice((0, 1, 2, 1 << 30)),
+        replica_directory_id=OUTSIDER.directory_id,
+        high_watermark=chance.choice((-1, 0, 1 << 40)),
+    )
+    topic = fetch_request.FetchTopic(
+        topic=CLUSTER_METADATA, topic_id=CLUSTER_METADATA_TOPIC_ID, partitions=[partition]
+    )
+    return fetch_request.FetchRequest(
+        cluster_id=_cluster_id(chance),
+        replica_state=fetch_request.ReplicaState(replica_id=_claimed(cluster, chance).id),
+        max_wait_ms=500,
+        topics=[topic],
+    )
+
+
+def _fetch_snapshot(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+    partition = fetch_snapshot_request.PartitionSnapshot(
+        current_leader_epoch=_epoch(asked, chance),
+        snapshot_id=fetch_snapshot_request.SnapshotId(chance.choice((0, 10, 1 << 40)), 1),
+        position=chance.choice((0, 1, 1 << 40)),
+        replica_directory_id=OUTSIDER.directory_id,
+    )
+    topic = fetch_snapshot_request.TopicSnapshot(name=CLUSTER_METADATA, partitions=[partition])
+    return fetch_snapshot_request.FetchSnapshotRequest(
+        cluster_id=_cluster_id(chance), replica_id=_claimed(cluster, chance).id, max_bytes=100, topics=[topic]
+    )
+
+
+REQUESTS: Final[tuple[Make, ...]] = (_vote, _vote, _begin, _end, _fetch, _fetch_snapshot)
+
+
+def _claimed(cluster: Cluster, chance: random.Random) -> ReplicaKey:
+    """Return whom the stranger claims to be: an outsider, or a node with its directory id or another one."""
+    if chance.random() < 0.3:
+        return OUTSIDER
+    key = chance.choice(list(cluster.nodes.values())).config.replica_key
+    return key if chance.random() < 0.6 else key._replace(directory_id=OUTSIDER.directory_id)
+
+
+def _epoch(asked: SimNode, chance: random.Random) -> int:
+    """Return an epoch around that of the node that is asked, or far from it."""
+    return min(asked.raft.epoch + chance.choice(EPOCHS_AHEAD), LAST_EPOCH_ON_THE_WIRE)
+
+
+def _cluster_id(chance: random.Random) -> str | None:
+    return chance.choice((None, CLUSTER_ID, CLUSTER_ID, CLUSTER_ID, "another"))

@@ -1,0 +1,35 @@
+"""The simulator finds every planted bug of changes of the voters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kraft_wire.sim.options import Options
+from kraft_wire.sim.swarm import membership_of
+from tests.sim.planted_membership_bugs import MEMBERSHIP
+
+SECONDS = 30
+SEEDS = 40
+
+FIRST_SEED: dict[str, int] = {}
+"""The first seed to try; 0 for the others."""
+
+CONDITIONS: dict[str, dict[str, Any]] = {}
+"""Options that a bug needs and that few seeds have."""
+
+
+def _options(name: str, seed: int) -> Options:
+    return msgspec.structs.replace(membership_of(seed, SECONDS), **CONDITIONS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", MEMBERSHIP.names)
+def test_a_planted_bug_is_found(name: str) -> None:
+    first = FIRST_SEED.get(name, 0)
+    MEMBERSHIP.find(name, lambda seed: _options(name, seed), range(first, first + SEEDS))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(MEMBERSHIP.names) >= 10
