@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -39,6 +40,7 @@ def sim(
     seeds: int = 1,
     seconds: Annotated[int | None, Parameter(show_default=str(DEFAULT_SECONDS))] = None,
     controllers: bool = False,
+    voters_change: bool = False,
     options: str | None = None,
     minimise: bool = False,
     trace: bool = False,
@@ -63,6 +65,8 @@ def sim(
         The simulated time with faults. Some time without faults follows, in which everything must recover.
     controllers
         Run whole controllers, with brokers and an administrator around them, instead of raft cores alone.
+    voters_change
+        Add, remove, move and replace voters while the raft cores run, and let strangers ask them.
     options
         Run these options instead, as a failed run printed them.
     minimise
@@ -72,10 +76,12 @@ def sim(
     """
     if options is None:
         length_s = DEFAULT_SECONDS if seconds is None else seconds
-        runs = _drawn(1 if seed is None else seed, seeds, length_s, controllers)
-    elif seed is not None or seeds != 1 or seconds is not None or controllers:
+        draw = _drawing(controllers=controllers, voters_change=voters_change)
+        runs = _drawn(1 if seed is None else seed, seeds, length_s, draw)
+    elif seed is not None or seeds != 1 or seconds is not None or controllers or voters_change:
         raise UsageError(
-            "--options describes the whole run: leave out --seed, --seeds, --seconds, --controllers"
+            "--options describes the whole run: leave out --seed, --seeds, --seconds, --controllers,"
+            " --voters-change"
         )
     else:
         runs = [_parse(options)]
@@ -93,12 +99,19 @@ def _summary(count: int, failed: list[int]) -> str:
     return f"{len(failed)} of {count} {unit} failed: {', '.join(map(str, failed))}"
 
 
-def _drawn(first: int, seeds: int, seconds: int, controllers: bool) -> list[Options]:
+def _drawing(*, controllers: bool, voters_change: bool) -> Callable[[int, int], Options]:
+    from kraft_wire.sim.swarm import controllers_of, membership_of, options_of
+
+    if controllers and voters_change:
+        raise UsageError("--controllers and --voters-change are different runs: choose one of them")
+    if voters_change:
+        return membership_of
+    return controllers_of if controllers else options_of
+
+
+def _drawn(first: int, seeds: int, seconds: int, draw: Callable[[int, int], Options]) -> list[Options]:
     if seconds < 1 or seeds < 1:
         raise UsageError("--seconds and --seeds must be at least 1")
-    from kraft_wire.sim.swarm import controllers_of, options_of
-
-    draw = controllers_of if controllers else options_of
     return [draw(seed, seconds) for seed in range(first, first + seeds)]
 
 

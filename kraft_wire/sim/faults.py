@@ -255,6 +255,10 @@ def _change_voters_twice(strike: Strike) -> None:
     strike.cluster.scheduler.after(strike.chance.randrange(50 * MS), _change_voters, strike)
 
 
+def _upgrade_kraft_version(strike: Strike) -> None:
+    strike.cluster.voter_changes.upgrade(strike.node)
+
+
 def _replace_disk(strike: Strike) -> None:
     """Replace a node's disk. The node comes back with another directory id, as an observer."""
     if strike.cluster.may_replace_disk(strike.node):
@@ -324,6 +328,7 @@ MEMBERSHIP_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "change-voters-twice": _change_voters_twice,
     "move": _move,
     "replace-disk": _replace_disk,
+    "upgrade-kraft-version": _upgrade_kraft_version,
 }
 
 STRANGERS: Final[Mapping[str, Callable[[Strike], None]]] = {"strangers": _strangers}

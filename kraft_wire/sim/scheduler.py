@@ -20,14 +20,14 @@ class Scheduler:
         self.now_us = 0
         self.events = 0
         self._sequence = 0
-        self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._heap: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []
 
-    def at(self, time_us: int, act: Callable[..., None], *arguments: Any) -> None:
+    def at(self, time_us: int, act: Callable[..., object], *arguments: Any) -> None:
         """Call ``act`` at a time. A time in the past means now."""
         self._sequence += 1
         heappush(self._heap, (max(time_us, self.now_us), self._sequence, act, arguments))
 
-    def after(self, delay_us: int, act: Callable[..., None], *arguments: Any) -> None:
+    def after(self, delay_us: int, act: Callable[..., object], *arguments: Any) -> None:
         """Call ``act`` after a delay."""
         self.at(self.now_us + delay_us, act, *arguments)
 

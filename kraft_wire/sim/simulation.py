@@ -13,6 +13,7 @@ from kraft_wire.sim.faults import ALL_FAULTS, Fault, Strike
 from kraft_wire.sim.machines.cluster import Cluster
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.network.connections import LATEST_DUPLICATE_US
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.population.population import Population
 from kraft_wire.sim.population.workload import SECOND_US, Workload
@@ -122,7 +123,8 @@ class Simulation:
         cluster.scheduler.run_until(max(converged_us, shut_out_us + RESIGN_WITHIN_US))
         if self._lone_leaders(core):
             # Until the others converged, their Fetches may have reached a leader whose answers are lost.
-            cluster.scheduler.run_until(converged_us + RESIGN_WITHIN_US)
+            # Duplicates of these arrive later.
+            cluster.scheduler.run_until(converged_us + LATEST_DUPLICATE_US + RESIGN_WITHIN_US)
         self._check_quorum(core)
         self._notice_absent_broker()
 
@@ -230,15 +232,16 @@ class Simulation:
         """Check that the voters can still be changed (ReconfigurationNotStuck)."""
         scheduler, changes = self.cluster.scheduler, self.cluster.voter_changes
         target = self._chance.choice(list(self.cluster.nodes.values()))
-        before: int | None = None
+        before: tuple[int | None] | None = None
         deadline_us = scheduler.now_us + CONVERGE_WITHIN_US
         while scheduler.now_us < deadline_us:
             leader = self.cluster.leader
             if leader is not None and leader.raft.are_voters_committed:
                 if before is None:
-                    before, target = leader.raft.voters_offset, changes.lost_voter(leader) or target
-                elif before != leader.raft.voters_offset:
+                    before, target = (leader.raft.voters_offset,), changes.lost_voter(leader) or target
+                elif before != (leader.raft.voters_offset,):
                     return
+                changes.upgrade(leader)
                 if len(leader.raft.voters) == 1 and leader.raft.voters.get(target.id):
                     return  # the last voter stays
                 changes.ask(leader, target)

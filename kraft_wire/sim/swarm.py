@@ -92,7 +92,7 @@ def membership_of(seed: int, seconds: int = 60) -> Options:
         changes.extend(STRANGERS)
     return msgspec.structs.replace(
         options,
-        kraft_version=1,
+        kraft_version=int(chance.random() < 0.8),
         voters=chance.choice((1, 2, 2, 3, 3, 3, 4, 5)),
         observers=chance.choice((1, 1, 2, 3)),
         voters_change=True,

@@ -1,5 +1,5 @@
-"""Run a long campaign: seed after seed on all CPUs, each with raft cores alone and with whole controllers.
-The result of the last campaign is in campaign.txt, in this folder.
+"""Run a long campaign: seed after seed on all CPUs, each with raft cores alone, with whole controllers,
+and with voters that change. The result of the last campaign is in campaign.txt, in this folder.
 
 python -m tests.sim.campaign --hours 8 --first 1000000
 """
@@ -23,7 +23,7 @@ from kraft_wire.cli.sim import commit, print_result
 from kraft_wire.sim.minimise import Minimiser
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import Result, simulate
-from kraft_wire.sim.swarm import controllers_of, options_of
+from kraft_wire.sim.swarm import controllers_of, membership_of, options_of
 
 RESULT = Path(__file__).parent / "campaign.txt"
 TELL_EVERY_S = 30
@@ -31,12 +31,12 @@ SECONDS_AN_HOUR = 3600
 
 
 def runs_of(seed: int, seconds: int) -> list[Options]:
-    """Return both runs that a seed stands for."""
-    return [options_of(seed, seconds), controllers_of(seed, seconds)]
+    """Return the runs that a seed stands for."""
+    return [options_of(seed, seconds), controllers_of(seed, seconds), membership_of(seed, seconds)]
 
 
 def run_seed(seed: int, seconds: int) -> list[Result]:
-    """Run both runs of a seed in this process, and minimise those that fail."""
+    """Run the runs of a seed in this process, and minimise those that fail."""
     results = [simulate(options) for options in runs_of(seed, seconds)]
     return [result if result.violation is None else Minimiser(result).minimise() for result in results]
 
@@ -83,7 +83,7 @@ class Tally:
         rows = {
             "commit": self._commit,
             "finished": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            "seeds": f"{self.seeds:,} ({self.first} to {self.last}), as cores and as controllers",
+            "seeds": f"{self.seeds:,} ({self.first} to {self.last}), as cores, controllers, changing voters",
             "runs": f"{self._runs:,}",
             "simulated hours": f"{self._simulated_seconds / SECONDS_AN_HOUR:,.1f}",
             "real hours": f"{self.real_hours:.2f} on {self._jobs} cores",

@@ -76,17 +76,6 @@ def a_change_is_answered_when_it_is_appended(patch: Patch) -> None:
 
 
 @bug("MajorityReachedHighWatermark")
-def changed_voters_do_not_count_until_a_restart(patch: Patch) -> None:
-    real = Leadership.adopt
-
-    def adopt(leadership: Leadership, voters: VoterSet, now_ms: int) -> None:
-        if not hasattr(leadership, "voters"):
-            real(leadership, voters, now_ms)
-
-    patch.attribute(Leadership, "adopt", adopt)
-
-
-@bug("MajorityReachedHighWatermark")
 def observers_are_counted(patch: Patch) -> None:
     real = Leadership._advance
 
@@ -118,7 +107,7 @@ def a_removed_leader_counts_itself(patch: Patch) -> None:
     patch.attribute(Leadership, "_advance", _advance)
 
 
-@bug("MajorityReachedHighWatermark")
+@bug("OverlappingMajorities", "MajorityReachedHighWatermark")
 def another_directory_counts_as_the_voter(patch: Patch) -> None:
     """As it was before KIP-853."""
 

@@ -18,8 +18,8 @@ def test_a_campaign_writes_its_result(tmp_path: Path, capsys: pytest.CaptureFixt
     said = result.read_text()
     assert said in capsys.readouterr().out
     rows = dict(line.split(maxsplit=1) for line in said.splitlines()[2:])
-    assert rows["seeds"] == "3 (7 to 9), as cores and as controllers"
-    assert rows["runs"] == "6"
+    assert rows["seeds"] == "3 (7 to 9), as cores, controllers, changing voters"
+    assert rows["runs"] == "9"
     assert rows["violations"] == "0"
 
 

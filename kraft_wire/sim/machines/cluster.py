@@ -118,14 +118,20 @@ class Cluster:
 
     @property
     def voter_sets(self) -> list[Voters]:
-        """The voter sets that are in effect on any node, as its disk has them."""
+        """The voter sets that are in effect on any node, as its disk has them; without one, the static
+        voters."""
         sets = {self._last_voters(node) for node in self.nodes.values()}
         return sorted((each for each in sets if each), key=sorted)
 
     def _last_voters(self, node: SimNode) -> Voters:
         records = node.disk.voters_records()
-        voters = voters_of_record(records[-1][1]).voters if records else ()
-        return frozenset(voter.key for voter in voters)
+        if records:
+            return frozenset(voter.key for voter in voters_of_record(records[-1][1]).voters)
+        return frozenset() if self.options.kraft_version else self._static_keys
+
+    @property
+    def _static_keys(self) -> Voters:
+        return frozenset(ReplicaKey(node_id, _directory_of(node_id)) for node_id in self.options.voter_ids)
 
     @property
     def leader(self) -> SimNode | None:
@@ -203,11 +209,15 @@ class Cluster:
 
     def may_replace_disk(self, node: SimNode) -> bool:
         """Whether the quorum can do without what is on this node's disk: each set of voters that is in effect
-        on some node has a majority without it, and at most one such set is left to be agreed on."""
+        on some node has a majority without it, and at most one such set is left to be agreed on.
+
+        Static voters are known by their id alone, and keep their disks.
+        """
         key, sets = node.config.replica_key, self.voter_sets
         if all(key not in voters for voters in sets):
             return True
-        return len(sets) == 1 and len(self.working(sets[0]) - {key}) > len(sets[0]) // 2
+        is_static = any(not node.disk.voters_records() for node in self.nodes.values())
+        return not is_static and len(sets) == 1 and len(self.working(sets[0]) - {key}) > len(sets[0]) // 2
 
     def working(self, voters: Voters) -> Voters:
         """Return the voters that still have their disks."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.protocol.message import Message
@@ -40,67 +40,79 @@ class Strangers:
         self._cluster = cluster
         self._tokens = tokens
 
-    def ask(self, asked: SimNode, chance: random.Random) -> None:
-        """Send one request to a running node, as long as there are faults."""
+    def ask(self, asked: SimNode, chance: random.Random, *, as_outsider: bool = False) -> bool:
+        """Send one request to a running node, as long as there are faults. Returns whether it was sent. An
+        outsider claims no voter's id and directory id."""
         if not asked.is_up or self._cluster.is_calm:
-            return
-        request = chance.choice(REQUESTS)(self._cluster, asked, chance)
+            return False
+        claimed = _outsider(self._cluster, chance) if as_outsider else _claimed(self._cluster, chance)
+        request = chance.choice(REQUESTS)(Claim(self._cluster, asked, claimed, _epoch(asked, chance)), chance)
         version = VERSIONS[request.API_KEY]
         asked.take(RpcRequest(next(self._tokens), request, version, LISTENER))
+        return True
 
 
-Make = Callable[["Cluster", "SimNode", random.Random], Message]
+class Claim(NamedTuple):
+    """Who a stranger claims to be to the node that it asks, and in which epoch."""
+
+    cluster: Cluster
+    asked: SimNode
+    key: ReplicaKey
+    epoch: int
 
 
-def _vote(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
-    claimed, epoch = _claimed(cluster, chance), _epoch(asked, chance)
+Make = Callable[[Claim, random.Random], Message]
+
+
+def _vote(claim: Claim, chance: random.Random) -> Message:
     partition = vote_request.PartitionData(
-        replica_epoch=epoch,
-        replica_id=claimed.id,
-        replica_directory_id=claimed.directory_id,
-        voter_directory_id=asked.config.directory_id if chance.random() < 0.9 else OUTSIDER.directory_id,
-        last_offset_epoch=max(0, epoch - 1),
+        replica_epoch=claim.epoch,
+        replica_id=claim.key.id,
+        replica_directory_id=claim.key.directory_id,
+        voter_directory_id=claim.asked.config.directory_id
+        if chance.random() < 0.9
+        else OUTSIDER.directory_id,
+        last_offset_epoch=max(0, claim.epoch - 1),
         last_offset=chance.choice((0, 1, 1 << 40)),
         pre_vote=chance.random() < 0.5,
     )
     topic = vote_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
-    return vote_request.VoteRequest(cluster_id=_cluster_id(chance), voter_id=asked.id, topics=[topic])
+    return vote_request.VoteRequest(cluster_id=_cluster_id(chance), voter_id=claim.asked.id, topics=[topic])
 
 
-def _begin(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
-    claimed = _claimed(cluster, chance)
+def _begin(claim: Claim, chance: random.Random) -> Message:
     partition = begin_quorum_epoch_request.PartitionData(
-        voter_directory_id=asked.config.directory_id,
-        leader_id=claimed.id,
-        leader_epoch=_epoch(asked, chance),
+        voter_directory_id=claim.asked.config.directory_id,
+        leader_id=claim.key.id,
+        leader_epoch=claim.epoch,
     )
     endpoint = begin_quorum_epoch_request.LeaderEndpoint(
-        name=LISTENER, host=host_of(chance.choice(list(cluster.nodes))), port=PORT
+        name=LISTENER, host=host_of(chance.choice(list(claim.cluster.nodes))), port=PORT
     )
     topic = begin_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
     return begin_quorum_epoch_request.BeginQuorumEpochRequest(
-        cluster_id=_cluster_id(chance), voter_id=asked.id, topics=[topic], leader_endpoints=[endpoint]
+        cluster_id=_cluster_id(chance), voter_id=claim.asked.id, topics=[topic], leader_endpoints=[endpoint]
     )
 
 
-def _end(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+def _end(claim: Claim, chance: random.Random) -> Message:
     successors = [
         end_quorum_epoch_request.ReplicaInfo(key.id, key.directory_id)
-        for key in (_claimed(cluster, chance), asked.config.replica_key)
+        for key in (claim.key, claim.asked.config.replica_key)
     ]
     partition = end_quorum_epoch_request.PartitionData(
-        leader_id=_claimed(cluster, chance).id,
-        leader_epoch=_epoch(asked, chance),
+        leader_id=claim.key.id,
+        leader_epoch=claim.epoch,
         preferred_candidates=successors,
     )
     topic = end_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
     return end_quorum_epoch_request.EndQuorumEpochRequest(cluster_id=_cluster_id(chance), topics=[topic])
 
 
-def _fetch(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+def _fetch(claim: Claim, chance: random.Random) -> Message:
     """A Fetch with an outsider's directory id: no voter has that."""
     partition = fetch_request.FetchPartition(
-        current_leader_epoch=_epoch(asked, chance),
+        current_leader_epoch=claim.epoch,
         fetch_offset=chance.choice((0, 1, 5, 100, 1 << 40)),
         last_fetched_epoch=chance.choice((0, 1, 2, 1 << 30)),
         replica_directory_id=OUTSIDER.directory_id,
@@ -111,22 +123,22 @@ def _fetch(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
     )
     return fetch_request.FetchRequest(
         cluster_id=_cluster_id(chance),
-        replica_state=fetch_request.ReplicaState(replica_id=_claimed(cluster, chance).id),
+        replica_state=fetch_request.ReplicaState(replica_id=claim.key.id),
         max_wait_ms=500,
         topics=[topic],
     )
 
 
-def _fetch_snapshot(cluster: Cluster, asked: SimNode, chance: random.Random) -> Message:
+def _fetch_snapshot(claim: Claim, chance: random.Random) -> Message:
     partition = fetch_snapshot_request.PartitionSnapshot(
-        current_leader_epoch=_epoch(asked, chance),
+        current_leader_epoch=claim.epoch,
         snapshot_id=fetch_snapshot_request.SnapshotId(chance.choice((0, 10, 1 << 40)), 1),
         position=chance.choice((0, 1, 1 << 40)),
         replica_directory_id=OUTSIDER.directory_id,
     )
     topic = fetch_snapshot_request.TopicSnapshot(name=CLUSTER_METADATA, partitions=[partition])
     return fetch_snapshot_request.FetchSnapshotRequest(
-        cluster_id=_cluster_id(chance), replica_id=_claimed(cluster, chance).id, max_bytes=100, topics=[topic]
+        cluster_id=_cluster_id(chance), replica_id=claim.key.id, max_bytes=100, topics=[topic]
     )
 
 
@@ -134,11 +146,16 @@ REQUESTS: Final[tuple[Make, ...]] = (_vote, _vote, _begin, _end, _fetch, _fetch_
 
 
 def _claimed(cluster: Cluster, chance: random.Random) -> ReplicaKey:
-    """Return whom the stranger claims to be: an outsider, or a node with its directory id or another one."""
-    if chance.random() < 0.3:
-        return OUTSIDER
-    key = chance.choice(list(cluster.nodes.values())).config.replica_key
-    return key if chance.random() < 0.6 else key._replace(directory_id=OUTSIDER.directory_id)
+    """Return whom the stranger claims to be: a node of the cluster, or an outsider."""
+    if chance.random() < 0.4:
+        return chance.choice(list(cluster.nodes.values())).config.replica_key
+    return _outsider(cluster, chance)
+
+
+def _outsider(cluster: Cluster, chance: random.Random) -> ReplicaKey:
+    """Return a node that isn't in the cluster. It may have the id of one that is, but not its directory
+    id."""
+    return OUTSIDER._replace(id=chance.choice((OUTSIDER.id, *cluster.nodes)))
 
 
 def _epoch(asked: SimNode, chance: random.Random) -> int:

@@ -10,7 +10,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import add_raft_voter_request
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
-from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.events import RpcRequest, UpgradeKraftVersion
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, VERSIONS
 
@@ -45,6 +45,11 @@ class VoterChanges:
             request = _remove_request(known.key)
         asked.take(RpcRequest(next(self._tokens), request, VERSIONS[request.API_KEY], LISTENER))
 
+    def upgrade(self, node: SimNode) -> None:
+        """Raise kraft.version to 1, if this node leads and the quorum is ready."""
+        if node.is_up:
+            node.when_free(_upgrade, node)
+
     def lost_voter(self, asked: SimNode) -> SimNode | None:
         """Return a node whose disk was replaced and whose former self is still a voter. It goes first: each
         other removal could take the majority."""
@@ -60,6 +65,11 @@ class VoterChanges:
             return leader
         running = [node for node in self._cluster.nodes.values() if node.is_up]
         return chance.choice(running) if running else None
+
+
+def _upgrade(node: SimNode) -> None:
+    if node.raft.kraft_version_problem(1) is None and node.raft.accepts_proposals:
+        node.take(UpgradeKraftVersion(1))
 
 
 def _add_request(target: SimNode, *, is_acked_when_committed: bool) -> AddRaftVoterRequest:

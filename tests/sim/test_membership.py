@@ -1,0 +1,40 @@
+"""Seeds hold while the voters change."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.sim.faults import MEMBERSHIP_FAULTS, STRANGERS
+from kraft_wire.sim.swarm import membership_of
+from tests.sim.scenario import Scenario, assert_they_hold
+
+SEEDS = 1_000
+SEEDS_A_TEST = 20
+SECONDS = 20
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
+def test_seeds_hold_with_voters_that_change(first: int) -> None:
+    assert_they_hold(membership_of(seed, SECONDS) for seed in range(first, first + SEEDS_A_TEST))
+
+
+def test_all_changes_of_the_voters_are_among_the_faults() -> None:
+    drawn = {kind for seed in range(100) for kind in membership_of(seed).fault_kinds}
+    assert drawn >= MEMBERSHIP_FAULTS.keys() | STRANGERS.keys()
+
+
+@pytest.mark.parametrize("voters", [1, 3])
+def test_strangers_end_no_leader_and_raise_no_epoch(voters: int) -> None:
+    """They claim no voter's id and directory id."""
+    scenario = Scenario(1, voters=voters, kraft_version=1).with_leader()
+    leader, epoch = scenario.leader, scenario.leader.raft.epoch
+    asked = 0
+    for _ in range(3_000):
+        for node in scenario.nodes:
+            asked += scenario.cluster.strangers.ask(node, scenario.chance, as_outsider=True)
+        scenario.run_for(10)
+    assert asked == 3_000 * voters
+    assert {node.raft.epoch for node in scenario.nodes} == {epoch}
+    assert scenario.leader is leader
+    committed = scenario.committed
+    scenario.until(lambda: scenario.committed > committed)
