@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kraft_wire.protocol.messages.metadata_request import MetadataRequest
     from kraft_wire.protocol.messages.produce_request import ProduceRequest
     from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+    from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
     from kraft_wire.protocol.messages.update_features_request import UpdateFeaturesRequest
 
 # Handlers are imported when the first request needs them: starting a controller is mostly importing modules.
@@ -138,6 +139,12 @@ def _allocate_producer_ids() -> Handler[AllocateProducerIdsRequest]:
 
 def _controller_registration() -> Handler[ControllerRegistrationRequest]:
     from kraft_wire.controller.cluster.controller_registration import handle
+
+    return handle
+
+
+def _unregister_controller() -> Handler[UnregisterControllerRequest]:
+    from kraft_wire.controller.cluster.unregister_controller import handle
 
     return handle
 
@@ -281,6 +288,7 @@ CONTROLLER_APIS: Final = ApiTable(
         Api("AddRaftVoter", 0, 1, _RAFT, requires=_ALTER, is_forwardable=True),
         Api("RemoveRaftVoter", 0, 0, _RAFT, requires=_ALTER, is_forwardable=True),
         Api("UpdateRaftVoter", 0, 0, _RAFT, requires=_CLUSTER_ACTION),
+        Api("UnregisterController", 0, 0, _ACTIVE, _unregister_controller, _ALTER, is_forwardable=True),
     ]
 )
 """The APIs of a controller."""

@@ -37,12 +37,20 @@ from kraft_wire.protocol.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kraft_wire.protocol.messages.register_controller_record import (
+    ControllerFeature,
+    RegisterControllerRecord,
+)
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
 from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.controller.controller_harness import NODE_ID, SESSION_TIMEOUT_MS, directory, uuid
 from tests.controller.topic_cluster import TopicCluster, new_topic
 
 Sample = Callable[["SampleCluster"], Message]
+
+GONE: Final = NODE_ID + 1
+"""A controller that is registered."""
 
 
 class SampleCluster(TopicCluster):
@@ -56,6 +64,12 @@ class SampleCluster(TopicCluster):
         self.register(3)
         self.orders = self.create_topic("orders", [0, 1, 2], [0, 2, 1])
         self.add_topic("moved", [2, 1], isr=(1, 2))
+        gone = RegisterControllerRecord(
+            controller_id=GONE,
+            incarnation_id=uuid(GONE),
+            features=[ControllerFeature("kraft.version", 0, 1)],
+        )
+        self.replay([(gone, 0)])
 
     def epoch(self, broker_id: int) -> int:
         return self.metadata.brokers[broker_id].epoch
@@ -161,6 +175,7 @@ SUCCEEDING: Final[dict[str, tuple[Sample, ...]]] = {
     "ControllerRegistration": (_controller("localhost"),),
     "AssignReplicasToDirs": (_assign(0),),
     "UpdateFeatures": (_features("kraft.version", 1),),
+    "UnregisterController": (lambda cluster: UnregisterControllerRequest(controller_id=GONE),),
 }
 """Requests by API that succeed. Produce never does."""
 
@@ -194,5 +209,6 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
     "ControllerRegistration": (_controller(""),),
     "AssignReplicasToDirs": (_assign(9),),
     "UpdateFeatures": (_features("metadata.version", 1), _features("missing", 1)),
+    "UnregisterController": (lambda cluster: UnregisterControllerRequest(controller_id=9),),
 }
 """Requests by API that fail as a whole or for one item."""

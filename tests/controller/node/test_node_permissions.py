@@ -44,7 +44,7 @@ WHOLE_REQUEST = {
     },
     AclOperation.ALTER: {
         "ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter",
-        "UpdateFeatures",
+        "UpdateFeatures", "UnregisterController",
     },
     AclOperation.DESCRIBE: {"DescribeQuorum"},
 }  # fmt: skip
