@@ -14,7 +14,7 @@ COMMANDS = "kraft_wire.cli"
 HELP_WORDS = {"--help", "-h", "help"}
 VERSION_FLAGS = ("--version", "-V")
 LOGGING_OPTIONS = {"--log-level", "--log-format"}
-GROUPS = {"storage", "codec", "pipeline", "quorum", "recover"}
+GROUPS = {"storage", "codec", "pipeline", "quorum", "recover", "registrations"}
 """Commands that only show their help if nothing follows them, as ``kraft-wire`` alone does."""
 
 
@@ -72,7 +72,10 @@ pipeline.command(f"{COMMANDS}.pipeline.restore:pipeline_restore", name="restore"
 pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
 
-quorum = _app("quorum", "Show a quorum of controllers, with a leader or without; recover a lost one.")
+quorum = _app("quorum", "Show a quorum of controllers, change its voters, recover a lost one.")
+quorum.command(f"{COMMANDS}.quorum.changes.add:quorum_add", name="add")
+quorum.command(f"{COMMANDS}.quorum.changes.promote:quorum_promote", name="promote")
+quorum.command(f"{COMMANDS}.quorum.changes.remove:quorum_remove", name="remove")
 quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
 quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
 recover = _app("recover", "Go on after the majority of a quorum is lost, or has moved to other addresses.")
@@ -82,6 +85,10 @@ recover.command(f"{COMMANDS}.quorum.recover.apply:recover_apply", name="apply")
 recover.command(f"{COMMANDS}.quorum.recover.verify:recover_verify", name="verify")
 quorum.command(recover)
 app.command(quorum)
+
+registrations = _app("registrations", "Mend the registrations of controllers.")
+registrations.command(f"{COMMANDS}.quorum.changes.refresh:registrations_refresh", name="refresh")
+app.command(registrations)
 
 
 @app.command(name="help")

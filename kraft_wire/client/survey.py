@@ -47,7 +47,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """What one controller says of itself and of its quorum.
 
     ``problem`` says why it couldn't be asked; all else is unknown then. ``description`` is there if it leads.
-    ``registrations`` is None if it doesn't say. ``is_silent``: nothing answers at the address at all.
+    ``registrations`` is None if it doesn't say. ``features`` are the levels that it supports, lowest and
+    highest. ``is_silent``: nothing answers at the address at all.
     """
 
     address: Address
@@ -60,6 +61,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     cluster_id: str | None = None
     registrations: dict[int, Address] | None = None
     description: QuorumDescription | None = None
+    features: dict[str, tuple[int, int]] = {}
 
     @property
     def leads(self) -> bool:
@@ -144,4 +146,8 @@ def _answers(connection: Connection, address: Address, timeout_s: float) -> Node
         cluster_id=cluster.cluster_id if knows else None,
         registrations=cluster.controllers if knows else None,
         description=described if described.error == ErrorCode.NONE else None,
+        features={
+            feature.name: (feature.min_version, feature.max_version)
+            for feature in versions.supported_features
+        },
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -87,32 +87,47 @@ def settled(process: ControllerProcess, log: LiveLog) -> tuple[LogEnds, list[Sna
 
 
 class Controllers:
-    """A quorum of the voters 1, 2 and 3."""
+    """A quorum of the voters 1, 2 and 3, and observers that ``add_observer`` starts."""
 
     def __init__(self, folder: Path) -> None:
         self.addresses = {id: f"127.0.0.1:{port}" for id, port in zip((1, 2, 3), _free_ports(3), strict=True)}
         voters = ",".join(
             f"{id}@{address}:{Uuid(bytes([id] * 16))}" for id, address in self.addresses.items()
         )
-        self._files = {id: self._format(folder / str(id), id, voters) for id in self.addresses}
+        self._root = folder
+        self._bootstrap = ",".join(self.addresses.values())
+        initial = ("--initial-controllers", voters)
+        self._files = {id: self._format(folder / str(id), id, initial) for id in self.addresses}
         self._stack = ExitStack()
         self.processes: dict[int, ControllerProcess] = {}
 
-    def _format(self, folder: Path, id: int, voters: str) -> Path:
+    def add_observer(self, id: int, **settings: str) -> Path:
+        """Format and start a controller that observes; ``settings`` have underscores for dots. Returns its
+        properties file."""
+        self.addresses[id] = f"127.0.0.1:{_free_ports(1)[0]}"
+        dotted = {key.replace("_", "."): value for key, value in settings.items()}
+        self._files[id] = self._format(self._root / str(id), id, ("--no-initial-controllers",), dotted)
+        self.start_one(id)
+        return self._files[id]
+
+    def _format(
+        self, folder: Path, id: int, voters: Sequence[str], settings: Mapping[str, str] | None = None
+    ) -> Path:
         folder.mkdir()
         properties = {
             "process.roles": "controller",
             "node.id": str(id),
-            "controller.quorum.bootstrap.servers": ",".join(self.addresses.values()),
+            "controller.quorum.bootstrap.servers": self._bootstrap,
             "listeners": f"CONTROLLER://{self.addresses[id]}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(folder / "data"),
             **SNAPSHOTS,
+            **(settings or {}),
         }
         file = folder / "controller.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file)]
-        subprocess.run([*command, "--initial-controllers", voters], check=True, capture_output=True)
+        subprocess.run([*command, *voters], check=True, capture_output=True)
         return file
 
     def start(self) -> None:

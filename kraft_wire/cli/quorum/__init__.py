@@ -4,7 +4,9 @@ Beside those of every command (0 done, 1 failed, 2 wrong usage) each cause has i
 
 3 no controller answers; 4 controllers answer, and none leads; 5 a folder can't be read, or is damaged; 6 the
 inputs don't fit: other clusters, a majority that is left, a plan that was changed or is of another folder;
-7 a leader, or another process, is at work; 8 not confirmed; 9 the folder isn't what the plan says.
+7 a leader, or another process, is at work; 8 not confirmed; 9 the folder isn't what the plan says; 10 the
+newcomer lags; 11 the target would join again; 12 it isn't known whether the change was made; 13 the
+registration is still there; 14 the leader refuses.
 """
 
 from __future__ import annotations
@@ -20,6 +22,11 @@ EXIT_UNFIT: Final = 6
 EXIT_AT_WORK: Final = 7
 EXIT_NOT_CONFIRMED: Final = 8
 EXIT_NOT_AS_PLANNED: Final = 9
+EXIT_LAGS: Final = 10
+EXIT_JOINS_AGAIN: Final = 11
+EXIT_UNCERTAIN: Final = 12
+EXIT_STILL_REGISTERED: Final = 13
+EXIT_REFUSED: Final = 14
 
 
 class NoAnswer(CommandError):
@@ -62,3 +69,33 @@ class NotAsPlanned(CommandError):
     """A folder that isn't what its plan says."""
 
     EXIT_STATUS = EXIT_NOT_AS_PLANNED
+
+
+class Lags(CommandError):
+    """A newcomer doesn't fetch, or doesn't keep up with the log."""
+
+    EXIT_STATUS = EXIT_LAGS
+
+
+class JoinsAgain(CommandError):
+    """A controller that makes itself a voter again as soon as it is removed."""
+
+    EXIT_STATUS = EXIT_JOINS_AGAIN
+
+
+class Uncertain(CommandError):
+    """A change that was sent, and may have been made or not."""
+
+    EXIT_STATUS = EXIT_UNCERTAIN
+
+
+class StillRegistered(CommandError):
+    """A controller that is no voter, and whose registration is left."""
+
+    EXIT_STATUS = EXIT_STILL_REGISTERED
+
+
+class Refused(CommandError):
+    """The leader refuses a change."""
+
+    EXIT_STATUS = EXIT_REFUSED

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
-from kraft_wire.cli.quorum import AtWork, NotConfirmed, Unfit, Unreadable
+from kraft_wire.cli.quorum import AtWork, Unfit, Unreadable
+from kraft_wire.cli.quorum.confirming import confirm
 from kraft_wire.cli.quorum.connecting import client_errors, settings_of
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.cli.quorum.recover.plan import plan_lines
@@ -22,7 +22,6 @@ from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_appl
 from kraft_wire.wire.address import Address
 
 DEFAULT_TIMEOUT_MS: Final = 3000
-AGREED: Final = "yes"
 
 
 def recover_apply(
@@ -106,7 +105,7 @@ def _apply(
     for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, kept)):
         print(line)
     if not yes:
-        _ask()
+        confirm()
     apply_plan(plan, metadata_dir, kept)
     print(f"The plan is applied. Check it with `kraft-wire quorum recover verify {metadata_dir}`.")
     return EXIT_OK
@@ -117,13 +116,6 @@ def _actions(plan: Plan, metadata_dir: Path, backup: Path) -> Iterator[str]:
     yield f"  a copy is kept in {backup}"
     yield f"  quorum-state gets epoch {plan.epoch}"
     yield f"  the log gets the new voters at offset {plan.base_offset}"
-
-
-def _ask() -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise NotConfirmed("nothing was changed: this command asks; run it on a terminal, or give --yes")
-    if input(f"Type {AGREED} to go on: ").strip() != AGREED:
-        raise NotConfirmed("nothing was changed: not confirmed")
 
 
 def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> None:

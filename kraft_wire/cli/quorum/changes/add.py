@@ -1,0 +1,110 @@
+"""``kraft-wire quorum add``: make the controller of a properties file a voter."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from kraft_wire.cli.errors import EXIT_OK, UsageError
+from kraft_wire.cli.quorum import Unfit
+from kraft_wire.cli.quorum.changes.leader import leader_of
+from kraft_wire.cli.quorum.changes.newcomer import (
+    DEFAULT_MAX_LAG,
+    DEFAULT_STEADY_MS,
+    DEFAULT_WAIT_MS,
+    KeepsUp,
+    is_voter,
+    make_voter,
+    observer_of,
+)
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
+from kraft_wire.server.config.server_config import NodeConfig, load_node_config
+from kraft_wire.storage.folder import read_meta_properties
+
+
+def quorum_add(
+    config: Path,
+    /,
+    *,
+    bootstrap_controller: str,
+    max_lag: int = DEFAULT_MAX_LAG,
+    steady_ms: int = DEFAULT_STEADY_MS,
+    wait_ms: int = DEFAULT_WAIT_MS,
+    yes: bool = False,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Make a new controller a voter, once it has kept up with the log for a while. Shows what changes, and
+    asks.
+
+    Run it on the new controller's machine. Its folder must be formatted with --no-initial-controllers, and
+    the controller must run; this command waits for it. From elsewhere, use `quorum promote`.
+
+    Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
+    leads; 6 the node is a voter with another directory, or its folder is of another cluster or has no
+    directory id; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known whether the change was
+    made; 14 the leader refuses; 1 anything else.
+
+    For example:
+
+        kraft-wire quorum add controller-4.properties --bootstrap-controller c1:9093
+
+    Parameters
+    ----------
+    config
+        The new controller's properties file: its node.id, its listeners, and its folder.
+    bootstrap_controller
+        HOST:PORT of one or more controllers, separated by commas.
+    max_lag
+        How many records it may lag behind the leader.
+    steady_ms
+        For how long it must not lag by more.
+    wait_ms
+        How long to wait for that.
+    yes
+        Don't ask.
+    command_config
+        A properties file with security settings, as for Kafka's tools.
+    timeout_ms
+        How long to look for the leader, and how long to wait for the commit.
+    """
+    keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
+    keeps_up.check()
+    node = load_node_config(str(config))
+    if not node.is_controller:
+        raise UsageError(f"{config}: process.roles has no controller")
+    endpoints = _endpoints(node)
+    settings = settings_of(bootstrap_controller, command_config, timeout_ms)
+    properties = read_meta_properties(Path(node.metadata_log_dir))
+    if not properties.directory_id:
+        raise Unfit(f"{node.metadata_log_dir}/meta.properties has no directory.id: format the folder anew")
+    key = ReplicaKey(node.node_id, properties.directory_id)
+    with leader_of(settings) as leader:
+        if properties.cluster_id != leader.cluster_id:
+            raise Unfit(
+                f"{node.metadata_log_dir} is of cluster {properties.cluster_id}, the quorum of "
+                f"{leader.cluster_id}"
+            )
+        described = leader.describe()
+        if is_voter(described, key):
+            print(f"Node {key.id} is a voter already. Nothing was changed.")
+            return EXIT_OK
+        observer_of(described, key.id, key.directory_id)
+        make_voter(leader, key, endpoints, keeps_up, yes=yes)
+    return EXIT_OK
+
+
+def _endpoints(node: NodeConfig) -> Endpoints:
+    """Return the addresses that the controller advertises. Raises Unfit for one that is chosen at its
+    start."""
+    for endpoint in node.advertised_listeners:
+        if not endpoint.port:
+            raise Unfit(
+                f"listener {endpoint.name} has port 0, so only the running controller knows its address: use "
+                f" `kraft-wire quorum promote {node.node_id}`"
+            )
+    return endpoints_of(
+        (endpoint.name, endpoint.host or socket.getfqdn(), endpoint.port)
+        for endpoint in node.advertised_listeners
+    )

@@ -1,0 +1,76 @@
+"""What a change of the voters does to majorities. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from kraft_wire.cli.quorum.status_report import LIVE_WITHIN_MS
+from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.raft.majority import majority_of
+from kraft_wire.raft.membership.voters import ReplicaKey
+
+
+class Majority(msgspec.Struct, frozen=True):
+    """Voters, and those among them that keep up with the leader or lead."""
+
+    voters: tuple[ReplicaKey, ...]
+    live: frozenset[ReplicaKey]
+
+    @property
+    def needed(self) -> int:
+        return majority_of(len(self.voters))
+
+    @property
+    def may_fail(self) -> int:
+        """How many more voters may fail; negative if there is no majority."""
+        return len(self.live) - self.needed
+
+    def with_voter(self, key: ReplicaKey) -> Majority:
+        return Majority((*self.voters, key), self.live | {key})
+
+    def without_voter(self, key: ReplicaKey) -> Majority:
+        return Majority(tuple(voter for voter in self.voters if voter != key), self.live - {key})
+
+
+def key_of(replica: ReplicaDescription) -> ReplicaKey:
+    return ReplicaKey(replica.id, replica.directory_id)
+
+
+def majority(described: QuorumDescription) -> Majority:
+    """Return the present voters."""
+    live = (voter for voter in described.voters if fetches(described, voter))
+    return Majority(tuple(map(key_of, described.voters)), frozenset(map(key_of, live)))
+
+
+def fetches(described: QuorumDescription, replica: ReplicaDescription) -> bool:
+    """Whether a replica leads, or has fetched not long ago, by the leader's clock."""
+    leader = described.leader
+    if leader is None or replica is leader:
+        return replica is leader
+    return replica.last_fetch_ms >= 0 and leader.last_fetch_ms - replica.last_fetch_ms <= LIVE_WITHIN_MS
+
+
+def change_lines(before: Majority, after: Majority) -> Iterator[str]:
+    """Describe a change."""
+    yield f"Voters now    {_text(before)}"
+    yield f"Afterwards    {_text(after)}"
+
+
+def _text(voters: Majority) -> str:
+    may_fail = voters.may_fail
+    if may_fail < 0:
+        rest = f"{-may_fail} too few of them fetch"
+    else:
+        rest = f"{may_fail} more may fail"
+    return f"{ids_text(voters.voters)}: the majority is {voters.needed}, {rest}"
+
+
+def ids_text(keys: Collection[ReplicaKey]) -> str:
+    return ", ".join(str(key.id) for key in sorted(keys)) or "none"
+
+
+def replicas_of(replicas: Sequence[ReplicaDescription], node_id: int) -> list[ReplicaDescription]:
+    """Return the replicas with a node id: a node with a new disk has another directory id."""
+    return [replica for replica in replicas if replica.id == node_id]

@@ -1,0 +1,130 @@
+"""Make an observer a voter, once it has kept up with the log for a while."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import msgspec
+
+from kraft_wire.cli.errors import UsageError
+from kraft_wire.cli.quorum import Lags, Unfit
+from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader
+from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, majority, replicas_of
+from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.voter_changes import add_voter
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey
+
+DEFAULT_MAX_LAG: Final = 100
+DEFAULT_STEADY_MS: Final = 2000
+DEFAULT_WAIT_MS: Final = 60_000
+
+
+class KeepsUp(msgspec.Struct, frozen=True):
+    """What an observer has to do before it becomes a voter: lag by at most ``max_lag`` records, without a
+    break, for ``steady_ms``, within ``wait_ms``."""
+
+    max_lag: int
+    steady_ms: int
+    wait_ms: int
+
+    def check(self) -> None:
+        """Raise UsageError for an impossible value."""
+        for option, value in (
+            ("--max-lag", self.max_lag),
+            ("--steady-ms", self.steady_ms),
+            ("--wait-ms", self.wait_ms),
+        ):
+            if value < 0:
+                raise UsageError(f"{option} {value}: give 0 or more")
+
+
+def observer_of(described: QuorumDescription, node_id: int, directory_id: Uuid | None) -> ReplicaKey | None:
+    """Return the observer of a node id; None if it doesn't fetch.
+
+    Raises Unfit if the node is a voter with another directory id, or if several observers have the id.
+    """
+    for voter in replicas_of(described.voters, node_id):
+        if voter.directory_id != directory_id:
+            raise Unfit(
+                f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
+                f"only once: run `kraft-wire quorum remove {node_id}` first"
+            )
+    found = [
+        replica
+        for replica in replicas_of(described.observers, node_id)
+        if fetches(described, replica) and directory_id in (None, replica.directory_id)
+    ]
+    if len(found) > 1:
+        ids = ", ".join(str(replica.directory_id) for replica in found)
+        raise Unfit(
+            f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id"
+        )
+    return key_of(found[0]) if found else None
+
+
+def is_voter(described: QuorumDescription, key: ReplicaKey) -> bool:
+    return key in map(key_of, described.voters)
+
+
+def make_voter(
+    leader: Leader, key: ReplicaKey, endpoints: Endpoints, keeps_up: KeepsUp, *, yes: bool
+) -> None:
+    """Show what changes, ask, wait until the observer keeps up, and make it a voter.
+
+    Raises NotConfirmed, Lags, Refused, Uncertain.
+    """
+    before = majority(leader.describe())
+    for line in change_lines(before, before.with_voter(key)):
+        print(line)
+    print(f"New voter     {key}")
+    for endpoint in endpoints:
+        print(f"  at {endpoint.listener}://{endpoint.host}:{endpoint.port}")
+    if not yes:
+        confirm()
+    _await_keeping_up(leader, key, keeps_up)
+    request = add_voter(leader.cluster_id, key, endpoints, leader.settings.api_timeout_ms)
+    leader.change(request, AddRaftVoterResponse, lambda described: is_voter(described, key))
+    print(f"Node {key.id} is a voter. The change is committed.")
+
+
+def _await_keeping_up(leader: Leader, key: ReplicaKey, keeps_up: KeepsUp) -> None:
+    deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
+    since_s: float | None = None
+    while True:
+        described, now_s = leader.describe(), time.monotonic()
+        lag = lag_of(described, key)
+        if lag is None or lag > keeps_up.max_lag:
+            since_s = None
+        elif since_s is None:
+            since_s = now_s
+        if since_s is not None and now_s - since_s >= keeps_up.steady_ms / 1000:
+            print(f"Node {key.id} lags by {lag} records.")
+            return
+        if now_s > deadline_s:
+            raise Lags(_why_not(key, lag, keeps_up))
+        time.sleep(POLL_S)
+
+
+def lag_of(described: QuorumDescription, key: ReplicaKey) -> int | None:
+    """Return how many records of the leader's log an observer has not fetched; None if it doesn't fetch."""
+    leader, observer = described.leader, _observer(described, key)
+    if leader is None or observer is None or not fetches(described, observer):
+        return None
+    return leader.log_end_offset - observer.log_end_offset
+
+
+def _observer(described: QuorumDescription, key: ReplicaKey) -> ReplicaDescription | None:
+    return next((each for each in described.observers if key_of(each) == key), None)
+
+
+def _why_not(key: ReplicaKey, lag: int | None, keeps_up: KeepsUp) -> str:
+    if lag is None:
+        return f"{key} does not fetch from the leader: start it, and see its log. Nothing was changed"
+    return (
+        f"{key} lags by {lag} records, and has not lagged by {keeps_up.max_lag} or fewer for "
+        f"{keeps_up.steady_ms} ms within {keeps_up.wait_ms} ms. Nothing was changed"
+    )

@@ -1,0 +1,111 @@
+"""``kraft-wire quorum promote``: make an observer a voter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kraft_wire.cli.errors import EXIT_OK
+from kraft_wire.cli.quorum import Lags, Unfit
+from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader, leader_of
+from kraft_wire.cli.quorum.changes.newcomer import (
+    DEFAULT_MAX_LAG,
+    DEFAULT_STEADY_MS,
+    DEFAULT_WAIT_MS,
+    KeepsUp,
+    make_voter,
+    observer_of,
+)
+from kraft_wire.cli.quorum.changes.options import directory_id_of, endpoints_of_options
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.client.survey import survey
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint, Endpoints, ReplicaKey
+
+
+def quorum_promote(
+    node_id: int,
+    /,
+    *,
+    bootstrap_controller: str,
+    directory_id: str | None = None,
+    endpoint: Sequence[str] = (),
+    max_lag: int = DEFAULT_MAX_LAG,
+    steady_ms: int = DEFAULT_STEADY_MS,
+    wait_ms: int = DEFAULT_WAIT_MS,
+    yes: bool = False,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Make an observer a voter, once it has kept up with the log for a while. Shows what changes, and asks.
+
+    Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
+    leads; 6 the node is a voter with another directory; 8 not confirmed; 10 it doesn't fetch or keep up; 12
+    it isn't known whether the change was made; 14 the leader refuses; 1 anything else.
+
+    For example:
+
+        kraft-wire quorum promote 4 --bootstrap-controller c1:9093
+
+    Parameters
+    ----------
+    node_id
+        The node id of the observer.
+    bootstrap_controller
+        HOST:PORT of one or more controllers, separated by commas.
+    directory_id
+        The observer's directory id, if several observers have its node id.
+    endpoint
+        The observer's address, NAME://HOST:PORT; by default the one that it has registered. Can be given
+        several times.
+    max_lag
+        How many records it may lag behind the leader.
+    steady_ms
+        For how long it must not lag by more.
+    wait_ms
+        How long to wait for that.
+    yes
+        Don't ask.
+    command_config
+        A properties file with security settings, as for Kafka's tools.
+    timeout_ms
+        How long to look for the leader, and how long to wait for the commit.
+    """
+    keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
+    keeps_up.check()
+    wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
+    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+        described = leader.describe()
+        voter = next((each for each in described.voters if each.id == node_id), None)
+        if voter is not None and wanted in (None, voter.directory_id):
+            print(f"Node {node_id} is a voter already. Nothing was changed.")
+            return EXIT_OK
+        key = _observer(leader, node_id, wanted, keeps_up)
+        make_voter(leader, key, given or _registered(leader, key), keeps_up, yes=yes)
+    return EXIT_OK
+
+
+def _observer(leader: Leader, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
+    deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
+    while True:
+        key = observer_of(leader.describe(), node_id, directory_id)
+        if key is not None:
+            return key
+        if time.monotonic() > deadline_s:
+            raise Lags(
+                f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
+                "Nothing was changed"
+            )
+        time.sleep(POLL_S)
+
+
+def _registered(leader: Leader, key: ReplicaKey) -> Endpoints:
+    """Return the endpoint that a controller has registered, on the listener of the voters."""
+    described = leader.describe()
+    names = {point.listener for points in described.endpoints.values() for point in points[:1]}
+    (answer,) = survey(leader.settings, [leader.answered_by])
+    address = (answer.registrations or {}).get(key.id)
+    if address is None or len(names) != 1:
+        raise Unfit(f"the address of node {key.id} isn't known: give --endpoint NAME://HOST:PORT")
+    return (Endpoint(names.pop(), address.host, address.port),)

@@ -1,0 +1,107 @@
+"""``kraft-wire registrations refresh``: let a controller that is gone no longer veto features."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kraft_wire.cli.errors import EXIT_OK
+from kraft_wire.cli.quorum import AtWork, Unfit
+from kraft_wire.cli.quorum.changes.leader import Leader, leader_of
+from kraft_wire.cli.quorum.changes.majorities import fetches, replicas_of
+from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.client.voter_changes import register_controller
+from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.wire.address import Address
+
+
+def registrations_refresh(
+    *,
+    id: int,
+    bootstrap_controller: str,
+    yes: bool = False,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Register a controller that is gone anew, with the features of the leader. Shows what changes, and asks.
+
+    A controller that was shut down for good stays registered with the features of its last release, and these
+    keep metadata.version from rising. From metadata.version 33 on, `quorum remove` removes the registration.
+    Before, this command ends its veto.
+
+    Exit statuses: 0 refreshed; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6 there is no
+    such registration; 7 the controller runs; 8 not confirmed; 12 it isn't known whether the change was made;
+    14 the leader refuses; 1 anything else.
+
+    For example:
+
+        kraft-wire registrations refresh --id 3 --bootstrap-controller c1:9093
+
+    Parameters
+    ----------
+    id
+        The node id of the controller that is gone.
+    bootstrap_controller
+        HOST:PORT of one or more controllers, separated by commas.
+    yes
+        Don't ask.
+    command_config
+        A properties file with security settings, as for Kafka's tools.
+    timeout_ms
+        How long to look for the leader, and how long to wait for the commit.
+    """
+    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+        answer = _leaders_answer(leader)
+        address = (answer.registrations or {}).get(id)
+        if address is None:
+            known = ", ".join(map(str, sorted(answer.registrations or {}))) or "none"
+            raise Unfit(f"controller {id} is not registered; registered are {known}")
+        _refuse_if_it_runs(leader, id, address)
+        for line in _lines(id, answer.features):
+            print(line)
+        if not yes:
+            confirm()
+        _refresh(leader, id, address, answer.features)
+    print(f"Controller {id} is registered with these features. The change is committed.")
+    return EXIT_OK
+
+
+def _leaders_answer(leader: Leader) -> NodeAnswer:
+    leader.describe()
+    (answer,) = survey(leader.settings, [leader.answered_by])
+    if answer.problem:
+        raise Unfit(f"the leader, {answer.address}, doesn't answer: {answer.problem}; try again")
+    return answer
+
+
+def _refuse_if_it_runs(leader: Leader, node_id: int, address: Address) -> None:
+    """Raise AtWork if the controller fetches, or something listens at its address."""
+    described = leader.describe()
+    found = replicas_of((*described.voters, *described.observers), node_id)
+    if any(fetches(described, replica) for replica in found):
+        raise AtWork(f"controller {node_id} runs, and registers its own features: upgrade it instead")
+    (answer,) = survey(leader.settings, [address])
+    if not answer.is_silent and answer.cluster_id == leader.cluster_id and address != leader.answered_by:
+        raise AtWork(f"a controller of this cluster answers at {address}: stop it, or upgrade it instead")
+
+
+def _lines(node_id: int, features: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    yield f"Controller {node_id} gets the features of the leader:"
+    for name, (lowest, highest) in sorted(features.items()):
+        yield f"  {name} {lowest} to {highest}"
+
+
+def _refresh(leader: Leader, node_id: int, address: Address, features: Mapping[str, tuple[int, int]]) -> None:
+    listener = next(
+        (point.listener for points in leader.describe().endpoints.values() for point in points[:1]),
+        "CONTROLLER",
+    )
+    incarnation_id = Uuid.from_random(secrets.token_bytes(16))
+    endpoint = Endpoint(listener, address.host, address.port)
+    request = register_controller(node_id, incarnation_id, endpoint, features)
+    leader.change(request, ControllerRegistrationResponse, lambda _: True)

@@ -1,0 +1,192 @@
+"""``kraft-wire quorum remove``: remove a voter, and the registration of a controller that is gone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Final
+
+from kraft_wire.cli.errors import EXIT_OK, complain
+from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
+from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader, leader_of
+from kraft_wire.cli.quorum.changes.majorities import (
+    change_lines,
+    fetches,
+    ids_text,
+    key_of,
+    majority,
+    replicas_of,
+)
+from kraft_wire.cli.quorum.changes.newcomer import is_voter
+from kraft_wire.cli.quorum.changes.options import directory_id_of
+from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.cli.quorum.status_report import LIVE_WITHIN_MS
+from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.survey import setting_of, survey
+from kraft_wire.client.voter_changes import remove_voter
+from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
+from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
+from kraft_wire.protocol.messages.unregister_controller_response import UnregisterControllerResponse
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.wire.address import Address
+
+STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
+AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
+
+
+def quorum_remove(
+    node_id: int,
+    /,
+    *,
+    bootstrap_controller: str,
+    directory_id: str | None = None,
+    keep_registration: bool = False,
+    yes: bool = False,
+    command_config: Path | None = None,
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+) -> int:
+    """Remove a voter, then its registration if it has stopped. Shows what changes, and asks.
+
+    A node that is no voter any more only loses its registration.
+
+    Exit statuses: 0 removed; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6 there is no such
+    voter, or too few voters would be left; 8 not confirmed; 11 the controller runs and would join again; 12
+    it isn't known whether the change was made; 13 the voter is removed, its registration is not; 14 the
+    leader refuses; 1 anything else.
+
+    For example:
+
+        kraft-wire quorum remove 3 --bootstrap-controller c1:9093
+
+    Parameters
+    ----------
+    node_id
+        The node id of the voter.
+    bootstrap_controller
+        HOST:PORT of one or more controllers, separated by commas.
+    directory_id
+        The voter's directory id, as a check that it is the right one.
+    keep_registration
+        Leave the registration of the controller as it is.
+    yes
+        Don't ask.
+    command_config
+        A properties file with security settings, as for Kafka's tools.
+    timeout_ms
+        How long to look for the leader, and how long to wait for the commit.
+    """
+    wanted = directory_id_of(directory_id)
+    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+        described = leader.describe()
+        registered = _registrations(leader)
+        voter = _voter(described, node_id, wanted)
+        if voter is None and node_id not in registered:
+            raise Unfit(f"node {node_id} is no voter ({_voters_text(described)}), and is not registered")
+        if voter is not None:
+            _remove(leader, described, key_of(voter), registered.get(node_id), yes=yes)
+            registered = _registrations(leader)
+        elif not yes:
+            print(f"Node {node_id} is no voter. Its registration is to be removed.")
+            confirm()
+        if node_id in registered and not keep_registration:
+            _unregister(leader, node_id)
+    return EXIT_OK
+
+
+def _voter(described: QuorumDescription, node_id: int, wanted: Uuid | None) -> ReplicaDescription | None:
+    """Return the voter. Raises Unfit if it has another directory id than the wanted one."""
+    for voter in replicas_of(described.voters, node_id):
+        if wanted in (None, voter.directory_id):
+            return voter
+        raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
+    return None
+
+
+def _voters_text(described: QuorumDescription) -> str:
+    return f"the voters are {ids_text(majority(described).voters)}"
+
+
+def _registrations(leader: Leader) -> dict[int, Address]:
+    leader.describe()
+    (answer,) = survey(leader.settings, [leader.answered_by])
+    return answer.registrations or {}
+
+
+# Removing.
+
+
+def _remove(
+    leader: Leader, described: QuorumDescription, key: ReplicaKey, registered: Address | None, *, yes: bool
+) -> None:
+    before = majority(described)
+    after = before.without_voter(key)
+    for line in change_lines(before, after):
+        print(line)
+    print(f"Removed       {key}")
+    if not after.voters:
+        raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
+    if after.may_fail < 0:
+        raise Unfit(
+            f"only {ids_text(after.live)} of the voters that would be left fetch, and {after.needed} are "
+            "needed to commit the change: start the others first. Nothing was changed"
+        )
+    _refuse_if_it_joins_again(leader, described, key, registered)
+    if not yes:
+        confirm()
+    request = remove_voter(leader.cluster_id, key)
+    leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
+    print(f"Node {key.id} is no voter any more. The change is committed.")
+
+
+def _refuse_if_it_joins_again(
+    leader: Leader, described: QuorumDescription, key: ReplicaKey, registered: Address | None
+) -> None:
+    """Raise JoinsAgain if the voter fetches and joins by itself; warn if its setting isn't known."""
+    voter = next(each for each in described.voters if key_of(each) == key)
+    if not fetches(described, voter):
+        return
+    points = described.endpoints.get(key.id, ())
+    address = Address(points[0].host, points[0].port) if points else registered
+    joins = None if address is None else setting_of(leader.settings, address, key.id, AUTO_JOIN)
+    if joins == "true":
+        raise JoinsAgain(
+            f"controller {key.id} runs with {AUTO_JOIN}=true, and would make itself a voter again: stop it, "
+            "or set that key to false and restart it. Nothing was changed"
+        )
+    if joins is None:
+        complain(f"warning: {key.id} runs, and does not say whether {AUTO_JOIN} is set")
+
+
+# Unregistering.
+
+
+def _unregister(leader: Leader, node_id: int) -> None:
+    """Remove the registration of a controller that has stopped. Raises StillRegistered."""
+    if _still_fetches(leader, node_id):
+        raise StillRegistered(
+            f"controller {node_id} still runs, and would register again: stop it, then run "
+            f"`kraft-wire quorum remove {node_id}` again"
+        )
+    try:
+        leader.change(
+            UnregisterControllerRequest(controller_id=node_id),
+            UnregisterControllerResponse,
+            lambda _: node_id not in _registrations(leader),
+        )
+    except (Refused, Uncertain) as error:
+        raise StillRegistered(f"the registration of controller {node_id} is left: {error}") from None
+    print(f"The registration of controller {node_id} is removed.")
+
+
+def _still_fetches(leader: Leader, node_id: int) -> bool:
+    """Whether a node fetches, or has just stopped and does so no more after a while."""
+    deadline_s = time.monotonic() + STOPPED_WITHIN_S
+    while time.monotonic() < deadline_s:
+        described = leader.describe()
+        found = replicas_of((*described.voters, *described.observers), node_id)
+        if not any(fetches(described, replica) for replica in found):
+            return False
+        time.sleep(POLL_S)
+    return True
