@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from compat.harness import clients
 from compat.harness.kafka import broker_metadata
 from compat.harness.kafka.cluster import NEWEST_KAFKA, ControllerKind, random_cluster_id
-from compat.harness.kafka.jars import find_jars
+from compat.harness.kafka.jars import KafkaJars, find_jars
 from compat.harness.kafka.nodes import HERE, JvmBroker, JvmController, OurController, Place
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import segments
@@ -43,7 +43,7 @@ Controller = JvmController | OurController
 
 
 class ControllerQuorum:
-    """Controllers 100, 101, ... of the given kinds."""
+    """Controllers 100, 101, ... of the given kinds. Java's are of the newest Kafka, or run ``jars``."""
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class ControllerQuorum:
         voters: Voters = "dynamic",
         properties: Mapping[str, str] | None = None,
         places: Sequence[Place] = (),
+        jars: KafkaJars | None = None,
     ) -> None:
+        self.jars = jars or find_jars(NEWEST_KAFKA)
         self.workspace = workspace
         self.tools = tools
         self.cluster_id = random_cluster_id()
@@ -83,7 +85,7 @@ class ControllerQuorum:
         extra = {**self._quorum_properties(), **properties}
         if kind == "ours":
             return OurController(self.workspace, id, extra, self.ports[id], self.places[id])
-        return JvmController(self.workspace, id, find_jars(NEWEST_KAFKA), self.tools, extra, self.ports[id])
+        return JvmController(self.workspace, id, self.jars, self.tools, extra, self.ports[id])
 
     # Starting.
 

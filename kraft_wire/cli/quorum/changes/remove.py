@@ -91,7 +91,7 @@ def quorum_remove(
             print(f"Node {node_id} is no voter. Its registration is to be removed.")
             confirm()
         if node_id in registered and not keep_registration:
-            _unregister(leader, node_id)
+            _unregister(leader, node_id, registered[node_id])
     return EXIT_OK
 
 
@@ -162,9 +162,9 @@ def _refuse_if_it_joins_again(
 # Unregistering.
 
 
-def _unregister(leader: Leader, node_id: int) -> None:
+def _unregister(leader: Leader, node_id: int, address: Address) -> None:
     """Remove the registration of a controller that has stopped. Raises StillRegistered."""
-    if _still_fetches(leader, node_id):
+    if _still_runs(leader, node_id, address):
         raise StillRegistered(
             f"controller {node_id} still runs, and would register again: stop it, then run "
             f"`kraft-wire quorum remove {node_id}` again"
@@ -180,8 +180,11 @@ def _unregister(leader: Leader, node_id: int) -> None:
     print(f"The registration of controller {node_id} is removed.")
 
 
-def _still_fetches(leader: Leader, node_id: int) -> bool:
-    """Whether a node fetches, or has just stopped and does so no more after a while."""
+def _still_runs(leader: Leader, node_id: int, address: Address) -> bool:
+    """Whether a controller answers at its address, or fetches and doesn't stop within a while."""
+    (answer,) = survey(leader.settings, [address])
+    if not answer.is_silent:
+        return True
     deadline_s = time.monotonic() + STOPPED_WITHIN_S
     while time.monotonic() < deadline_s:
         described = leader.describe()
