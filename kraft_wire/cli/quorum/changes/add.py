@@ -76,16 +76,8 @@ def quorum_add(
         raise UsageError(f"{config}: process.roles has no controller")
     endpoints = _endpoints(node)
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
-    properties = read_meta_properties(Path(node.metadata_log_dir))
-    if not properties.directory_id:
-        raise Unfit(f"{node.metadata_log_dir}/meta.properties has no directory.id: format the folder anew")
-    key = ReplicaKey(node.node_id, properties.directory_id)
     with leader_of(settings) as leader:
-        if properties.cluster_id != leader.cluster_id:
-            raise Unfit(
-                f"{node.metadata_log_dir} is of cluster {properties.cluster_id}, the quorum of "
-                f"{leader.cluster_id}"
-            )
+        key = _key(node, leader.cluster_id)
         described = leader.describe()
         if is_voter(described, key):
             print(f"Node {key.id} is a voter already. Nothing was changed.")
@@ -95,6 +87,19 @@ def quorum_add(
     return EXIT_OK
 
 
+def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:
+    """Return the id and directory id that the controller votes with. Raises Unfit if its folder is of another
+    cluster or has no directory id."""
+    properties = read_meta_properties(Path(node.metadata_log_dir))
+    if not properties.directory_id:
+        raise Unfit(f"{node.metadata_log_dir}/meta.properties has no directory.id: format the folder again")
+    if properties.cluster_id != cluster_id:
+        raise Unfit(
+            f"{node.metadata_log_dir} is of cluster {properties.cluster_id}, the quorum of {cluster_id}"
+        )
+    return ReplicaKey(node.node_id, properties.directory_id)
+
+
 def _endpoints(node: NodeConfig) -> Endpoints:
     """Return the addresses that the controller advertises. Raises Unfit for one that is chosen at its
     start."""
@@ -102,7 +107,7 @@ def _endpoints(node: NodeConfig) -> Endpoints:
         if not endpoint.port:
             raise Unfit(
                 f"listener {endpoint.name} has port 0, so only the running controller knows its address: use "
-                f" `kraft-wire quorum promote {node.node_id}`"
+                f"`kraft-wire quorum promote {node.node_id}`"
             )
     return endpoints_of(
         (endpoint.name, endpoint.host or socket.getfqdn(), endpoint.port)
