@@ -75,11 +75,9 @@ def quorum_add(
     if not node.is_controller:
         raise UsageError(f"{config}: process.roles has no controller")
     endpoints = _endpoints(node)
-    settings = settings_of(bootstrap_controller, command_config, timeout_ms)
-    with leader_of(settings) as leader:
+    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         key = _key(node, leader.cluster_id)
-        described = leader.describe()
-        if is_voter(described, key):
+        if is_voter(described := leader.describe(), key):
             print(f"Node {key.id} is a voter already. Nothing was changed.")
             return EXIT_OK
         observer_of(described, key.id, key.directory_id)
