@@ -13,6 +13,7 @@ MAX_HELD_BYTES: Final = 512 * 1024 * 1024
 LEAST_HELD_BYTES: Final = 16 * 1024 * 1024
 """With less, ordinary requests of a few clients would cost them their connections."""
 LEAST_REQUEST_ENTRIES: Final = 100
+DRAFT_LISTENERS_KEY: Final = "kraft.wire.kip853.draft.listeners"
 PREFIX: Final = "kraft.wire."
 """All our own keys begin with it, and none of Kafka's."""
 
@@ -26,6 +27,14 @@ OWN_KEYS: Final = {
             minimum=0,
             documentation="How long an answer to a change of topics, partitions or configurations waits until"
             " all live brokers know the change. 0: it doesn't wait.",
+        ),
+        ConfigKey(
+            DRAFT_LISTENERS_KEY,
+            "LIST",
+            "",
+            distinct=True,
+            documentation="The controller listeners that speak KIP-853 as it was drafted, not as it was"
+            " released. Kafka's own controllers and brokers can't use them.",
         ),
         ConfigKey(
             HELD_BYTES_KEY,

@@ -49,7 +49,8 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     whatever the peer asks for; Kafka has no such limit. When a leader is gone, ``failover_step_ms`` is the
     time for which each voter waits for the one whose turn is before its own; ``failover_spread_ms`` is the
     range of the random delay after an election that nobody won. Negative retention settings mean no limit.
-    With ``auto_join`` this node makes itself a voter (KIP-1186).
+    With ``auto_join`` this node makes itself a voter (KIP-1186). Requests on ``drafted_listeners`` get the
+    answers of KIP-853's draft.
     """
 
     node_id: int
@@ -67,6 +68,7 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     cleaning_interval_ms: int = 60_000
     observer_session_timeout_ms: int = 300_000
     auto_join: bool = False
+    drafted_listeners: tuple[str, ...] = ()
 
     @property
     def replica_key(self) -> ReplicaKey:

@@ -190,7 +190,8 @@ class Prospective(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A node that raised the epoch and voted for itself."""
+    """A node that raised the epoch and voted for itself. ``asked_by_id`` are the voters that don't want its
+    directory id (KIP-853's draft: their kraft.version is 0)."""
 
     ROLE: ClassVar[Role] = Role.CANDIDATE
 
@@ -201,6 +202,7 @@ class Candidate(msgspec.Struct, frozen=True):
     deadline_ms: int
     tally: Tally
     voted: ReplicaKey
+    asked_by_id: frozenset[int] = frozenset()
 
     @property
     def election(self) -> ElectionState:

@@ -185,6 +185,7 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         max_retention_bytes=settings.metadata_max_retention_bytes,
         max_retention_ms=settings.metadata_max_retention_ms,
         auto_join=quorum.auto_join_enable,
+        drafted_listeners=config.drafted_listeners,
     )
 
 

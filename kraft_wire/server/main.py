@@ -23,6 +23,7 @@ from kraft_wire.server.reports.quorum_watch import QuorumWatch, report_start
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
+from kraft_wire.wire.dialect import Dialect
 
 SIGNALLED = 128
 """The exit status after a signal is this plus the signal's number."""
@@ -56,6 +57,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     node = build_node(config, store, CONTROLLER_APIS, endpoints, read_clocks())
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
+    dialects = _dialects(config)
     owner = NodeOwner(
         node,
         store,
@@ -63,6 +65,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         [NodeReports(), watch],
         client_id=f"raft-client-{config.node_id}",
         unreachable=watch.unreachable,
+        dialect=dialects.get(config.controller_listener_names[0]),
     )
     raise_file_limit()
 
@@ -73,7 +76,9 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         )
 
     report_limits(config, most_connections()[0], file_limit())
-    acceptor = Acceptor(_limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections)
+    acceptor = Acceptor(
+        _limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections, dialects
+    )
     listen(bound, config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
@@ -94,6 +99,15 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+def _dialects(config: ServerConfig) -> dict[str, Dialect]:
+    """Return the dialects of the listeners that have one. Others don't pay for its modules."""
+    if not config.drafted_listeners:
+        return {}
+    from kraft_wire.raft.drafted.dialect import DRAFTED
+
+    return dict.fromkeys(config.drafted_listeners, DRAFTED)
 
 
 def _limits(config: ServerConfig) -> Limits:

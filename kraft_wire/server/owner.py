@@ -39,6 +39,7 @@ from kraft_wire.server.reports.step_times import StepTimes
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.store import Store
 from kraft_wire.wire.address import Address
+from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.server_side import Slot, answer_alike
 
 STOP_SECONDS = 5.0
@@ -71,6 +72,7 @@ class NodeOwner:
         *,
         client_id: str,
         unreachable: Callable[[Address, str], None],
+        dialect: Dialect | None = None,
     ) -> None:
         self._node = node
         self._taps = taps
@@ -79,7 +81,13 @@ class NodeOwner:
         self.log = LogFiles(store, self._step, self._background, lambda: node.core.log_generation)
         self.snapshots = SnapshotFiles(store, process, self._step, self._background, self.log.stop_reading)
         self.election = store
-        self.peers = Peers(self._answered, self._failed_to_ask, client_id=client_id, unreachable=unreachable)
+        self.peers = Peers(
+            self._answered,
+            self._failed_to_ask,
+            client_id=client_id,
+            unreachable=unreachable,
+            dialect=dialect,
+        )
         self.settled = trio.Event()
         self._events: deque[NodeEvent] = deque()
         self._deadline_moved = trio.Event()

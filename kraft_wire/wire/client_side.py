@@ -26,6 +26,7 @@ import msgspec
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.security.sasl import Conversation
+from kraft_wire.wire.dialect import Dialect, Form
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.opening import Steps, opening
@@ -60,18 +61,21 @@ Event = ToSend | Ready | Response
 
 
 class InFlight(msgspec.Struct, frozen=True, gc=False):
-    """A request without its response. ``request_id`` is None for requests of the opening."""
+    """A request without its response. ``request_id`` is None for requests of the opening. Key and version are
+    those of the wire; ``form`` is the one that they are in, if the API has one of its own there."""
 
     correlation_id: int
     api_key: int
     version: int
     request_id: int | None
+    form: Form | None = None
 
 
 class ClientSide:
     """A state machine: opening (versions, then authentication with a ``conversation``), then requests.
 
-    A caller that knows the versions may skip the opening and give one to each ``send``.
+    A caller that knows the versions may skip the opening and give one to each ``send``. A peer that speaks
+    the ``dialect`` gets requests in its forms.
     """
 
     def __init__(
@@ -81,8 +85,10 @@ class ClientSide:
         conversation: Conversation | None = None,
         *,
         first_correlation_id: int = 0,
+        dialect: Dialect | None = None,
     ) -> None:
         self._client_id = client_id
+        self._dialect = dialect
         self._conversation = conversation
         self._correlation_id = first_correlation_id
         self._frames = FrameReader(max_frame_bytes)
@@ -103,10 +109,22 @@ class ClientSide:
         has changed.
         """
         assert self._opening is None, "requests follow the opening"
-        if version is None:
-            assert self._served is not None, "only the opening finds out which versions the peer serves"
-            version = self._served.version_of(request)
-        return self._ask(request, version, request_id)
+        if version is not None:
+            return self._ask(request, version, request_id)
+        assert self._served is not None, "only the opening finds out which versions the peer serves"
+        form = self._form_of(request)
+        if form is None:
+            return self._ask(request, self._served.version_of(request), request_id)
+        request = form.write_request(request)
+        version = self._served.version_of(request, (form.min_version, form.max_version))
+        return self._ask(request, version, request_id, form)
+
+    def _form_of(self, request: Message) -> Form | None:
+        """Return the form in which this peer wants the request; None for Kafka's."""
+        assert self._served is not None
+        if self._dialect is None or not self._served.serves(self._dialect.sign):
+            return None
+        return self._dialect.form_of(request.API_KEY)
 
     def receive(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes that arrived."""
@@ -127,9 +145,11 @@ class ClientSide:
         if self._opening is not None:
             return self._continue(self._opening, whole)
         assert call.request_id is not None, "the opening is over"
-        _, message = decode_response(call.api_key, call.version, whole)
+        form = call.form
+        body_class = None if form is None else form.response_class
+        _, message = decode_response(call.api_key, call.version, whole, body_class)
         self._in_flight.popleft()
-        return Response(call.request_id, message)
+        return Response(call.request_id, message if form is None else form.read_response(message))
 
     @property
     def has_in_flight(self) -> bool:
@@ -145,10 +165,12 @@ class ClientSide:
         """The request ids of the caller's requests in flight, oldest first."""
         return [call.request_id for call in self._in_flight if call.request_id is not None]
 
-    def _ask(self, request: Message, version: int, request_id: int | None = None) -> bytes:
+    def _ask(
+        self, request: Message, version: int, request_id: int | None = None, form: Form | None = None
+    ) -> bytes:
         correlation_id = self._correlation_id
         data = frame(encode_request(request.API_KEY, version, correlation_id, self._client_id, request))
-        self._in_flight.append(InFlight(correlation_id, request.API_KEY, version, request_id))
+        self._in_flight.append(InFlight(correlation_id, request.API_KEY, version, request_id, form))
         self._correlation_id = (correlation_id + 1) % CORRELATION_ID_LIMIT
         return data
 

@@ -104,12 +104,17 @@ def encode_response_header(api_key: int, version: int, correlation_id: int) -> b
     return ResponseHeader(correlation_id).encode(header_version)
 
 
-def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Message]:
-    """Return a payload's correlation id and response. Raises DecodeError or UnsupportedVersion."""
+def decode_response(
+    api_key: int, version: int, frame: bytes, body_class: type[Message] | None = None
+) -> tuple[int, Message]:
+    """Return a payload's correlation id and response, which is a ``body_class`` if Kafka's isn't used.
+
+    Raises DecodeError or UnsupportedVersion.
+    """
     try:
         header_version = response_header_version(api_key, version)
     except KeyError:
         raise DecodeError("ResponseHeader", "", 0, f"there is no API {api_key}") from None
     header, end = ResponseHeader.decode_from(frame, header_version, 0)
-    body, _ = response_class(api_key).decode_from(frame, version, end)
+    body, _ = (body_class or response_class(api_key)).decode_from(frame, version, end)
     return header.correlation_id, body

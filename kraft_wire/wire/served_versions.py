@@ -32,12 +32,20 @@ class ServedVersions:
     def __init__(self, response: ApiVersionsResponse) -> None:
         self._ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
-    def version_of(self, request: Message) -> int:
-        """Return the highest version that both sides know. Raises UnsupportedVersion if there is none."""
+    def serves(self, api_key: int) -> bool:
+        """Whether the peer serves any version of an API."""
+        return api_key in self._ranges
+
+    def version_of(self, request: Message, ours: tuple[int, int] | None = None) -> int:
+        """Return the highest version that both sides know; ``ours`` are those of Kafka's message by default.
+
+        Raises UnsupportedVersion if there is none.
+        """
         theirs = self._ranges.get(request.API_KEY)
         if theirs is None:
             raise UnsupportedVersion(request.NAME, request.MAX_VERSION, "the peer doesn't serve this API")
-        ours = stable_versions(request.API_KEY)
+        if ours is None:
+            ours = stable_versions(request.API_KEY)
         version = min(theirs[1], ours[1])
         if version < max(theirs[0], ours[0]):
             raise UnsupportedVersion(

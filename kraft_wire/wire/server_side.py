@@ -31,6 +31,7 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
+from kraft_wire.wire.dialect import Form
 from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.framing import FrameReader, frame_header, frame_pieces
 from kraft_wire.wire.headers import (
@@ -53,11 +54,12 @@ _MOST_BYTES_OF_ITEMS: Final = 16 * 1024 * 1024
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):
     """An API that is served: the class of its requests, how many entries a request may have, and which of its
-    items are named if it is refused."""
+    items are named if it is refused. With a ``form`` it has other messages on the wire."""
 
     request_class: type[Message]
     max_entries: int
     named_items: tuple[NamedItems, ...] = ()
+    form: Form | None = None
 
 
 FindApi = Callable[[int, int], ServedApi | None]
@@ -80,6 +82,7 @@ class Slot:
         "api_key",
         "correlation_id",
         "decoded_bytes",
+        "form",
         "payload",
         "rest",
         "unencoded",
@@ -96,6 +99,9 @@ class Slot:
         self.version = version
         """The version of the response."""
         self.correlation_id = correlation_id
+        self.form: Form | None = None
+        """The form of the response on the wire, if it has one of its own. Key and version are those of the
+        wire."""
         self.payload: bytes | None = None
         self.rest: tuple[Part, ...] = ()
         self.unencoded: Message | None = None
@@ -127,6 +133,7 @@ class Slot:
         """Encode the response, unless it is large. It leaves when all responses before it have left."""
         if self._side.is_closed:
             return
+        response = self.on_the_wire(response)
         if is_large(response):
             self.unencoded = response
             self._side.postponed(self, estimated_bytes(response))
@@ -139,6 +146,10 @@ class Slot:
         header = encode_response_header(self.api_key, self.version, self.correlation_id)
         self.payload = payload = frame_pieces((header, body))
         self._side.answered(self, len(payload))
+
+    def on_the_wire(self, response: Message) -> Message:
+        """Return the response in the form of this slot."""
+        return response if self.form is None else self.form.write_response(response)
 
     def take(self) -> tuple[bytes, tuple[Part, ...]]:
         """Return the beginning of the response and what follows it. The slot doesn't hold them any more."""
@@ -168,16 +179,16 @@ class Slot:
 def answer_alike(slots: Iterable[Slot], response: Message) -> None:
     """Answer slots with the same response. It is encoded once for each version, and its blobs are in memory
     once for all."""
-    by_version: dict[int, list[Slot]] = {}
+    by_version: dict[tuple[Form | None, int], list[Slot]] = {}
     for slot in slots:
-        by_version.setdefault(slot.version, []).append(slot)
-    for version, some in by_version.items():
+        by_version.setdefault((slot.form, slot.version), []).append(slot)
+    for (_, version), some in by_version.items():
         if is_large(response):
             for slot in some:
                 slot.answer(response)
             continue
         try:
-            parts = encode_in_parts(response, version)
+            parts = encode_in_parts(some[0].on_the_wire(response), version)
         except ProtocolError as error:
             for slot in some:
                 slot.give_up(error)
@@ -196,7 +207,8 @@ def decoded_bytes(request_bytes: int) -> int:
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """A decoded request. ``version`` is the one that the client asked for.
+    """A decoded request. ``version`` is the one that the client asked for. If the API has a form of its own
+    on the wire, key, version and message are those that the node knows.
 
     If it is ``refused``, it was not decoded: ``message`` has the names of its first items at most.
     """
@@ -262,10 +274,12 @@ class ServerSide:
         api = self._find_api(api_key, version)
         message: Message
         refused = None
+        form = None
         if api is not None:
             message, refused = decode_or_refuse(
                 api.request_class, whole, version, body_offset, api.named_items, api.max_entries
             )
+            form = slot.form = api.form
         elif api_key == API_VERSIONS_KEY and version > 0:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
             message, slot.version = ApiVersionsRequest(), 0
@@ -273,6 +287,10 @@ class ServerSide:
             raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
         self._decoded_bytes += size_bytes
         self._slots.append(slot)
+        if form is not None:
+            api_key = form.own_key
+            message = form.read_request(message, version)
+            version = form.own_versions[version]
         return Request(slot, api_key, version, header.client_id or "", message, refused)
 
     # Responses.

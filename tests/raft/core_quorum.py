@@ -17,6 +17,7 @@ from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
@@ -27,6 +28,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
 from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.drafted.dialect import DRAFTED
 from kraft_wire.raft.events import (
     Event,
     Failure,
@@ -52,6 +54,7 @@ from kraft_wire.raft.membership.voters import (
     voter_set,
 )
 from kraft_wire.raft.roles import Role
+from tests.raft.carried import carried_request, carried_response
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import FLUSH_MS, Caller, QuorumPorts, Snapshot
 
@@ -213,6 +216,8 @@ class QuorumNode:
 class CoreQuorum:
     """Nodes 1 to ``voters``, and observers after them.
 
+    With ``drafted_listeners`` they speak KIP-853's draft.
+
     Checks at any time: one vote per voter and epoch, one leader per epoch, the same committed batches on all
     nodes, and high watermarks that never decrease.
     """
@@ -231,6 +236,7 @@ class CoreQuorum:
         self._sequence = count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self.refuse_pre_votes = False
+        self.dialect = DRAFTED if LISTENER in settings.get("drafted_listeners", ()) else None
         self.garble_records = False
         self._cut: set[tuple[int, int]] = set()
         self._votes: dict[tuple[int, int], int] = {}
@@ -343,9 +349,12 @@ class CoreQuorum:
             if isinstance(request, ApiVersionsRequest):
                 self.answer(target, call, target.versions)
                 return
-            raw = request.encode(VERSIONS[request.API_KEY])
-            decoded = type(request).decode(raw, VERSIONS[request.API_KEY])
-            target.step(RpcRequest(call, decoded, VERSIONS[request.API_KEY], LISTENER))
+            try:
+                read, version = carried_request(request, VERSIONS[request.API_KEY], self.dialect)
+            except UnsupportedVersion:
+                source.step(RequestFailed(request_id, Failure.UNSUPPORTED))
+                return
+            target.step(RpcRequest(call, read, version, LISTENER))
 
         self.later(ONE_WAY_MS, arrive)
 
@@ -359,7 +368,8 @@ class CoreQuorum:
             if (target.id, caller.id) in self._cut:
                 return
             if self._in_flight.pop(caller, None) and source.life == caller.life:
-                source.step(ResponseReceived(caller.request_id, response))
+                read = carried_response(response, self.dialect)
+                source.step(ResponseReceived(caller.request_id, read))
 
         self.later(ONE_WAY_MS, arrive)
 

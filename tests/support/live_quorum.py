@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 
 from kraft_wire.client.addresses import parse_addresses
 from kraft_wire.client.live_log import FETCH_BYTES, LiveLog, LogEnds
@@ -87,15 +88,21 @@ def settled(process: ControllerProcess, log: LiveLog) -> tuple[LogEnds, list[Sna
 
 
 class Controllers:
-    """A quorum of the voters 1, 2 and 3, and observers that ``add_observer`` starts."""
+    """A quorum of the voters 1, 2 and 3, and observers that ``add_observer`` starts.
 
-    def __init__(self, folder: Path) -> None:
-        self.addresses = {id: f"127.0.0.1:{port}" for id, port in zip((1, 2, 3), _free_ports(3), strict=True)}
+    If they are ``drafted``, they speak KIP-853's draft with each other, on listeners of their own at
+    ``raft_addresses``.
+    """
+
+    def __init__(self, folder: Path, *, drafted: bool = False) -> None:
+        self.addresses = _free_addresses((1, 2, 3))
+        self.raft_addresses = _free_addresses((1, 2, 3)) if drafted else self.addresses
+        self._is_drafted = drafted
         voters = ",".join(
-            f"{id}@{address}:{Uuid(bytes([id] * 16))}" for id, address in self.addresses.items()
+            f"{id}@{address}:{Uuid(bytes([id] * 16))}" for id, address in self.raft_addresses.items()
         )
         self._root = folder
-        self._bootstrap = ",".join(self.addresses.values())
+        self._bootstrap = ",".join(self.raft_addresses.values())
         initial = ("--initial-controllers", voters)
         self._files = {id: self._format(folder / str(id), id, initial) for id in self.addresses}
         self._stack = ExitStack()
@@ -118,17 +125,32 @@ class Controllers:
             "process.roles": "controller",
             "node.id": str(id),
             "controller.quorum.bootstrap.servers": self._bootstrap,
-            "listeners": f"CONTROLLER://{self.addresses[id]}",
-            "controller.listener.names": "CONTROLLER",
             "log.dirs": str(folder / "data"),
+            **self._listeners(id),
             **SNAPSHOTS,
             **(settings or {}),
         }
         file = folder / "controller.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file)]
-        subprocess.run([*command, *voters], check=True, capture_output=True)
+        _format_folder(file, voters)
         return file
+
+    def _listeners(self, id: int) -> dict[str, str]:
+        listener = f"CONTROLLER://{self.addresses[id]}"
+        if not self._is_drafted:
+            return {"listeners": listener, "controller.listener.names": "CONTROLLER"}
+        return {
+            "listeners": f"DRAFT://{self.raft_addresses[id]},{listener}",
+            "controller.listener.names": "DRAFT,CONTROLLER",
+            "kraft.wire.kip853.draft.listeners": "DRAFT",
+        }
+
+    def replace_disk(self, id: int) -> None:
+        """Kill a controller and start it again on an empty folder, as an observer."""
+        self.kill(id)
+        rmtree(self.folder(id))
+        _format_folder(self._files[id], ("--no-initial-controllers",))
+        self.start_one(id)
 
     def start(self) -> None:
         for id in self._files:
@@ -150,6 +172,10 @@ class Controllers:
 
     def close(self) -> None:
         self._stack.close()
+
+    def file(self, id: int) -> Path:
+        """Return the properties file of a controller."""
+        return self._files[id]
 
     def folder(self, id: int) -> Path:
         return self._files[id].parent / "data"
@@ -182,13 +208,22 @@ class Controllers:
 
 
 @contextmanager
-def three_controllers(folder: Path) -> Iterator[Controllers]:
-    controllers = Controllers(folder)
+def three_controllers(folder: Path, *, drafted: bool = False) -> Iterator[Controllers]:
+    controllers = Controllers(folder, drafted=drafted)
     try:
         controllers.start()
         yield controllers
     finally:
         controllers.close()
+
+
+def _format_folder(file: Path, voters: Sequence[str]) -> None:
+    command = [*COMMAND, "storage", "format", "-t", CLUSTER_ID, "-c", str(file)]
+    subprocess.run([*command, *voters], check=True, capture_output=True)
+
+
+def _free_addresses(ids: Sequence[int]) -> dict[int, str]:
+    return {id: f"127.0.0.1:{port}" for id, port in zip(ids, _free_ports(len(ids)), strict=True)}
 
 
 def _free_ports(count: int) -> list[int]:

@@ -24,6 +24,7 @@ from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpoc
 from kraft_wire.protocol.messages.vote_request import PartitionData as VotePartition
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
 from kraft_wire.raft.door.claims import take_raise
 from kraft_wire.raft.door.request_checks import (
@@ -57,7 +58,7 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
-        error = _vote_error(quorum, request, asked)
+        error = _vote_error(quorum, rpc, asked)
         is_doubtful = not error and _is_doubtful(quorum, asked)
         if not (is_doubtful and quorum.doubts.add(asked.replica_id, rpc, quorum.now.monotonic_ms)):
             _decide_vote(quorum, rpc, asked, error)
@@ -80,9 +81,8 @@ def settle_doubts(quorum: QuorumState) -> None:
         return
     now_ms, has_news = quorum.now.monotonic_ms, not _trusts_leader(quorum)
     for rpc in quorum.doubts.take(lambda doubt: has_news or doubt.deadline_ms <= now_ms):
-        request = cast(VoteRequest, rpc.request)
-        asked = request.topics[0].partitions[0]
-        _decide_vote(quorum, rpc, asked, _vote_error(quorum, request, asked))
+        asked = cast(VoteRequest, rpc.request).topics[0].partitions[0]
+        _decide_vote(quorum, rpc, asked, _vote_error(quorum, rpc, asked))
 
 
 def _decide_vote(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode) -> None:
@@ -103,8 +103,9 @@ def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool, before: 
         known_leader.hurry_election(quorum, before)
 
 
-def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition) -> ErrorCode:
+def _vote_error(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition) -> ErrorCode:
     """Return the error for a vote that is not considered; NONE if it is. Nothing changes yet."""
+    request = cast(VoteRequest, rpc.request)
     last_possible = asked.replica_epoch if asked.pre_vote else asked.replica_epoch - 1
     if asked.last_offset < 0 or not 0 <= asked.last_offset_epoch <= last_possible:
         return ErrorCode.INVALID_REQUEST
@@ -112,8 +113,8 @@ def _vote_error(quorum: QuorumState, request: VoteRequest, asked: VotePartition)
     if error:
         return error
     if not _is_for_us(quorum, request.voter_id, ReplicaKey(request.voter_id, asked.voter_directory_id)):
-        return ErrorCode.INVALID_VOTER_KEY
-    return ErrorCode.NONE
+        return drafted_votes.not_for_us_error(quorum, rpc)
+    return drafted_votes.candidate_uuid_error(quorum, rpc, asked.replica_directory_id)
 
 
 def _raise_to(quorum: QuorumState, asked: VotePartition) -> ErrorCode:

@@ -8,7 +8,7 @@ from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
-from kraft_wire.raft.door.request_checks import METADATA_PARTITION
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.election import elections
 from kraft_wire.raft.election.turns import yield_ms
 from kraft_wire.raft.events import Failure
@@ -29,11 +29,16 @@ def ask_for_votes(quorum: QuorumState, state: Prospective | Candidate) -> None:
         peer = ready_voter(quorum, voter_id, VoteRequest)
         voter = quorum.history.voters.get(voter_id)
         if peer is not None and voter is not None:
-            quorum.send(peer, _vote_request(quorum, voter.key, is_pre_vote=isinstance(state, Prospective)))
+            own = quorum.config.replica_key
+            if isinstance(state, Candidate) and voter_id in state.asked_by_id:
+                own = ReplicaKey(own.id)
+            request = _vote_request(quorum, own, voter.key, is_pre_vote=isinstance(state, Prospective))
+            quorum.send(peer, request)
 
 
-def _vote_request(quorum: QuorumState, voter: ReplicaKey, *, is_pre_vote: bool) -> VoteRequest:
-    own = quorum.config.replica_key
+def _vote_request(
+    quorum: QuorumState, own: ReplicaKey, voter: ReplicaKey, *, is_pre_vote: bool
+) -> VoteRequest:
     return VoteRequest(
         cluster_id=quorum.config.cluster_id,
         voter_id=voter.id,
@@ -62,12 +67,23 @@ def handle_vote_response(quorum: QuorumState, call: Call, response: VoteResponse
     if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
         _skip_pre_vote(quorum, call)
         return
+    _note_unwanted_directory_id(quorum, call, response)
     answer = learn_from_voter(quorum, call, response)
     state = quorum.state
     if answer is None or not isinstance(state, Prospective | Candidate):
         return
     if call.peer.id in state.tally.voters:
         _count(quorum, state, state.tally.with_answer(call.peer.id, granted=answer.vote_granted))
+
+
+def _note_unwanted_directory_id(quorum: QuorumState, call: Call, response: VoteResponse) -> None:
+    """Ask a voter by our id alone if it says that it can't use the directory id (KIP-853's draft)."""
+    answer, state = only_partition(response.topics), quorum.state
+    if answer is None or answer.error_code != ErrorCode.UNSUPPORTED_VERSION:
+        return
+    if isinstance(state, Candidate):
+        asked_by_id = state.asked_by_id | {call.peer.id}
+        quorum.state = msgspec.structs.replace(state, asked_by_id=asked_by_id)  # not a transition
 
 
 def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

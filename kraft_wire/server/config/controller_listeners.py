@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kraft_wire.configs.nearest import nearest_of
+from kraft_wire.configs.nearest import nearest, nearest_of
+from kraft_wire.configs.own_keys import DRAFT_LISTENERS_KEY
 from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 from kraft_wire.server.config.endpoints import (
     NON_ROUTABLE_HOST,
@@ -46,6 +47,16 @@ def controller_listeners(reader: ConfigReader) -> tuple[Endpoint, ...]:
                 "only PLAINTEXT is supported so far"
             )
     return listeners
+
+
+def drafted_listeners(reader: ConfigReader) -> tuple[str, ...]:
+    """Return the names of the listeners that speak KIP-853 as it was drafted."""
+    names = reader.get_list(NAMES)
+    drafted = [name.upper() for name in reader.get_list(DRAFT_LISTENERS_KEY)]
+    for name in drafted:
+        if name not in names:
+            reader.problem(f"{DRAFT_LISTENERS_KEY}: {name} is not in {NAMES}{nearest(name, names)}")
+    return tuple(drafted)
 
 
 def _check_names(reader: ConfigReader, bound: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from kraft_wire.raft.config import QuorumTimings
 from kraft_wire.server.config.controller_listeners import (
     advertised_controller_listeners,
     controller_listeners,
+    drafted_listeners,
 )
 from kraft_wire.server.config.endpoints import (
     Endpoint,
@@ -95,9 +96,11 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerConfig(NodeConfig, frozen=True, kw_only=True):
-    """A controller's properties. ``listeners`` are the addresses to bind; port 0 is any free port."""
+    """A controller's properties. ``listeners`` are the addresses to bind; port 0 is any free port. Those of
+    ``drafted_listeners`` speak KIP-853 as it was drafted."""
 
     listeners: tuple[Endpoint, ...]
+    drafted_listeners: tuple[str, ...]
     quorum: QuorumSettings
     sockets: SocketSettings
     metadata_log: MetadataLogSettings
@@ -139,6 +142,7 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
     reader = ConfigReader(properties, source)
     fields = _node_fields(reader) | {
         "listeners": controller_listeners(reader),
+        "drafted_listeners": drafted_listeners(reader),
         "quorum": _group(reader, QuorumSettings, QUORUM_PREFIX) | {"bootstrap_servers": _bootstrap(reader)},
         "sockets": _group(reader, SocketSettings),
         "metadata_log": _group(reader, MetadataLogSettings),

@@ -31,6 +31,7 @@ from kraft_wire.server.network.receiver import receive
 from kraft_wire.server.network.sender import Sender
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
+from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries
 from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
 from kraft_wire.wire.shared_bytes import SharedBytes
@@ -78,24 +79,44 @@ class Shared(msgspec.Struct, frozen=True):
     held: HeldBytes
     mistakes: Mistakes
     found: dict[tuple[int, int], ServedApi]
+    dialect: Dialect | None = None
 
     @classmethod
     def of(cls, limits: Limits, apis: ApiTable) -> Shared:
         """Return what the connections of a server share."""
         return cls(limits, apis, Turns(), Places(), HeldBytes(limits.max_held_bytes), Mistakes(), {})
 
+    def speaking(self, dialect: Dialect) -> Shared:
+        """Return the same for the connections of a listener that speaks a dialect."""
+        return msgspec.structs.replace(self, found={}, dialect=dialect)
+
     def find_api(self, api_key: int, version: int) -> ServedApi | None:
         """Find an API that is served. What was found once is found faster."""
         known = self.found.get((api_key, version))
         if known is not None:
             return known
+        found = self._look_up(api_key, version)
+        if found is not None:
+            self.found[api_key, version] = found
+        return found
+
+    def _look_up(self, api_key: int, version: int) -> ServedApi | None:
+        if self.dialect is not None and not self.dialect.is_served(api_key, version):
+            return None
+        form = None if self.dialect is None else self.dialect.form(api_key)
+        if form is not None:
+            api_key, version = form.own_key, form.own_versions[version]
         api = self.apis.served(api_key, version)
         if api is None:
             return None
+        request_class = api.request_class if form is None else form.request_class
         most_entries = api.max_entries(self.limits.max_request_entries)
-        found = ServedApi(api.request_class, most_entries, api.named_items)
-        self.found[api_key, version] = found
-        return found
+        return ServedApi(request_class, most_entries, api.named_items, form)
+
+    def api_of(self, whole: bytes) -> Api | None:
+        """Return the API of a request that isn't decoded; None if it isn't served."""
+        api_key = int.from_bytes(whole[:API_KEY_BYTES])
+        return self.apis.find(api_key if self.dialect is None else self.dialect.own_key(api_key))
 
 
 class Connection:
@@ -112,6 +133,7 @@ class Connection:
     ) -> None:
         self._stream = stream
         self._listener = listener
+        self._shared = shared
         self._limits = shared.limits
         self._apis = shared.apis
         self._turns = shared.turns
@@ -229,7 +251,7 @@ class Connection:
 
     async def _take_place(self, whole: bytes) -> None:
         """Wait until a client's large request may be begun."""
-        api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
+        api = self._shared.api_of(whole)
         if self._closed or (api is not None and api.is_from_cluster):
             return
         self._place = self._places.ask(len(whole))
@@ -256,7 +278,7 @@ class Connection:
         Replicas and consumers send Fetches. Which of them sends it stands at the end of a request, so the
         one before it tells: the first Fetch of a consumer doesn't wait, either.
         """
-        api = self._apis.find(int.from_bytes(whole[:API_KEY_BYTES]))
+        api = self._shared.api_of(whole)
         if api is None or not api.is_from_cluster:
             return True
         if api.key != FetchRequest.API_KEY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -19,6 +19,7 @@ from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import REPORT_REST_S, Refusals
 from kraft_wire.server.network.connection import Connection, Limits, Shared
 from kraft_wire.wire.address import format_address
+from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.server_side import Slot
 
 log = get_logger(__name__)
@@ -121,7 +122,7 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
 
 class Acceptor:
     """The open connections of all listeners. A connection beyond ``max_connections()`` is closed at once.
-    That returns their number, and what sets it.
+    That returns their number, and what sets it. ``dialects`` are those of the listeners that have one.
     """
 
     def __init__(
@@ -131,8 +132,10 @@ class Acceptor:
         submit: Callable[[ApiRequest], None],
         abandon: Callable[[Slot], None],
         max_connections: Callable[[], tuple[int, str]],
+        dialects: Mapping[str, Dialect] | None = None,
     ) -> None:
         self._shared = Shared.of(limits, apis)
+        self._speaking = {name: self._shared.speaking(each) for name, each in (dialects or {}).items()}
         self._max_connections = max_connections
         self._submit = submit
         self._abandon = abandon
@@ -169,7 +172,8 @@ class Acceptor:
             self._refusals.add(name, f"{set_by} allows {most} connections", len(self._open))
             await stream.aclose()
             return
-        await self._run(Connection(stream, name, self._shared, self._submit, self._abandon))
+        shared = self._speaking.get(name, self._shared)
+        await self._run(Connection(stream, name, shared, self._submit, self._abandon))
 
     async def give_turns(self) -> None:
         """Let clients go on that wait for their turn, until cancelled."""

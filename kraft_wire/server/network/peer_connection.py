@@ -23,6 +23,7 @@ from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.receiver import receive
 from kraft_wire.wire.address import MAX_PORT, Address
 from kraft_wire.wire.client_side import ClientSide, Event, Ready, Response, ToSend
+from kraft_wire.wire.dialect import Dialect
 
 RECEIVE_BYTES: Final = 256 * 1024
 CONNECT_PATIENCE_S: Final = 0.5
@@ -58,12 +59,13 @@ class PeerConnection:
         answered: Callable[[int, Message], None],
         failed: Callable[[int, Failure], None],
         unreachable: Callable[[Address, str], None],
+        dialect: Dialect | None = None,
     ) -> None:
         self._address = address
         self._answered = answered
         self._failed = failed
         self._unreachable = unreachable
-        self._wire = ClientSide(client_id, max_frame_bytes)
+        self._wire = ClientSide(client_id, max_frame_bytes, dialect=dialect)
         self._waiting: deque[Waiting] = deque()
         self._send_wanted = trio.Event()
         self._arrivals: select.poll | None = None

@@ -17,6 +17,7 @@ from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Lane, lane_of
 from kraft_wire.server.network.peer_connection import PeerConnection
 from kraft_wire.wire.address import Address
+from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
 WARM_AGAIN_S: Final = 1.0
@@ -35,7 +36,8 @@ class Peers:
 
     The end of each request is reported once, by ``answered(request_id, response)`` or ``failed(request_id,
     failure)``; after ``cancel`` it isn't. If a connection can't be opened or is lost,
-    ``unreachable(address, reason)`` is called first, with the system's text.
+    ``unreachable(address, reason)`` is called first, with the system's text. Peers that speak ``dialect`` get
+    requests in its forms.
 
     The callbacks are called by tasks of ``run``, never within ``send`` or ``cancel``, and may call these. An
     exception of a callback ends ``run``.
@@ -49,12 +51,14 @@ class Peers:
         client_id: str,
         unreachable: Callable[[Address, str], None] = lambda address, reason: None,
         max_frame_bytes: int = MAX_FRAME_BYTES,
+        dialect: Dialect | None = None,
     ) -> None:
         self._answered = answered
         self._failed = failed
         self._client_id = client_id
         self._unreachable = unreachable
         self._max_frame_bytes = max_frame_bytes
+        self._dialect = dialect
         self._nursery: trio.Nursery | None = None
         self._connections: dict[Line, PeerConnection] = {}
         self._carriers: dict[int, PeerConnection] = {}
@@ -113,6 +117,7 @@ class Peers:
             self._report_answer,
             self._report_failure,
             self._unreachable,
+            self._dialect,
         )
         self._connections[line] = connection
         if self._nursery is not None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, TypeVar
 
+import msgspec
+
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import add_raft_voter_request, update_raft_voter_request
@@ -15,6 +17,8 @@ from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVot
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.update_raft_voter_request import KRaftVersionFeature, UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import VersionRange
@@ -140,3 +144,12 @@ def voters_of(node: QuorumNode) -> Sequence[int]:
 def all_know(quorum: CoreQuorum, *ids: int) -> bool:
     """Whether all running nodes know these voters."""
     return all(voters_of(node) == ids for node in quorum.nodes.values() if node.is_up)
+
+
+def with_new_disk(quorum: CoreQuorum, lost: QuorumNode) -> QuorumNode:
+    """Replace the disk of a node: it comes back empty, with another directory id. Returns the node."""
+    lost.crash()
+    config = msgspec.structs.replace(lost.config, directory_id=Uuid(bytes([77] * 16)))
+    fresh = quorum.nodes[lost.id] = QuorumNode(quorum, config, DurableState())
+    fresh.start()
+    return fresh

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
-from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import JoinRefused, SendRequest
 from tests.raft.core_quorum import QuorumNode
-from tests.raft.membership.reconfiguration import all_know, remove, voters_of, with_observers
+from tests.raft.membership.reconfiguration import all_know, remove, voters_of, with_new_disk, with_observers
 
 
 def _api_keys(node: QuorumNode) -> list[int]:
@@ -40,15 +37,7 @@ def test_with_kraft_version_0_nobody_joins() -> None:
 
 def test_a_voter_with_a_new_disk_removes_its_old_self_and_joins() -> None:
     quorum = with_observers(3, 0, auto_join=True)
-    replaced = quorum.followers()[0]
-    replaced.crash()
-    fresh = QuorumNode(
-        quorum,
-        msgspec.structs.replace(replaced.config, directory_id=Uuid(bytes([77] * 16))),
-        type(replaced.formatted)(),
-    )
-    quorum.nodes[replaced.id] = fresh
-    fresh.start()
+    fresh = with_new_disk(quorum, quorum.followers()[0])
     quorum.run_until(lambda: fresh.running.is_voter, within_ms=60_000)
     quorum.run_until(quorum.agree)
     assert _api_keys(fresh).index(81) < _api_keys(fresh).index(80)

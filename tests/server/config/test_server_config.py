@@ -400,3 +400,19 @@ def test_a_misspelt_key_of_our_own_is_an_error() -> None:
     problem = "kraft.wire.max.held.byte is not a key of kraft-wire; the nearest is kraft.wire.max.held.bytes"
     with pytest.raises(ConfigError, match=f"^f: {re.escape(problem)}$"):
         server_config(MINIMAL | {"kraft.wire.max.held.byte": "20000000"}, "f")
+
+
+def test_no_listener_speaks_the_draft_by_default() -> None:
+    assert server_config(MINIMAL, "f").drafted_listeners == ()
+
+
+def test_a_listener_speaks_the_draft_if_it_is_named() -> None:
+    key = {"kraft.wire.kip853.draft.listeners": "controller"}
+    assert server_config(MINIMAL | key, "f").drafted_listeners == ("CONTROLLER",)
+
+
+def test_a_drafted_listener_must_be_a_controller_listener() -> None:
+    assert problems_of({"kraft.wire.kip853.draft.listeners": "CONTROLER"}) == (
+        "kraft.wire.kip853.draft.listeners: CONTROLER is not in controller.listener.names; the nearest is "
+        "CONTROLLER",
+    )

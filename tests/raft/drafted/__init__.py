@@ -1,0 +1,1 @@
+"""Tests of KIP-853 as it was drafted."""
