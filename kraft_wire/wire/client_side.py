@@ -122,7 +122,7 @@ class ClientSide:
     def _form_of(self, request: Message) -> Form | None:
         """Return the form in which this peer wants the request; None for Kafka's."""
         assert self._served is not None
-        if self._dialect is None or not self._served.serves(self._dialect.sign):
+        if self._dialect is None or not self._dialect.is_spoken_by(self._served):
             return None
         return self._dialect.form_of(request.API_KEY)
 

@@ -6,12 +6,13 @@ translates: the node never sees them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from kraft_wire.protocol.message import Message
+from kraft_wire.wire.served_versions import ServedVersions
 
 
 class Form(msgspec.Struct, frozen=True, eq=False):
@@ -44,12 +45,16 @@ class Form(msgspec.Struct, frozen=True, eq=False):
 
 
 class Dialect:
-    """The forms of a listener. ``sign`` is the key of an API that only its speakers advertise."""
+    """The forms of a listener. Only its speakers advertise all of ``signs``, which are API keys."""
 
-    def __init__(self, forms: Iterable[Form], sign: int) -> None:
+    def __init__(self, forms: Iterable[Form], signs: Sequence[int]) -> None:
         self._forms = {form.key: form for form in forms}
         self._own = {form.own_key: form for form in self._forms.values()}
-        self.sign = sign
+        self._signs = signs
+
+    def is_spoken_by(self, served: ServedVersions) -> bool:
+        """Whether a peer speaks it, by the APIs that it serves."""
+        return all(served.serves(key) for key in self._signs)
 
     def form(self, key: int) -> Form | None:
         """Return the form that has this key on the wire; None if the API is as the node knows it."""

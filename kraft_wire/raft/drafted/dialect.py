@@ -42,5 +42,5 @@ _API_VERSIONS: Final = Form(
     write_response=_advertise,
 )
 
-DRAFTED: Final = Dialect((*_FORMS, _API_VERSIONS), sign=UPDATE_VOTER.key)
-"""KIP-853's draft. A peer that advertises key 77 speaks it: no released controller does."""
+DRAFTED: Final = Dialect((*_FORMS, _API_VERSIONS), signs=(UPDATE_VOTER.key, VOTE.key))
+"""KIP-853's draft. In released Kafka brokers serve key 77 and controllers Vote, and no listener serves both."""
