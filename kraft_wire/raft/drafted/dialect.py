@@ -43,4 +43,4 @@ _API_VERSIONS: Final = Form(
 )
 
 DRAFTED: Final = Dialect((*_FORMS, _API_VERSIONS), signs=(UPDATE_VOTER.key, VOTE.key))
-"""KIP-853's draft. In released Kafka brokers serve key 77 and controllers Vote, and no listener serves both."""
+"""KIP-853's draft. In released Kafka brokers serve key 77, controllers serve Vote, and nobody both."""
