@@ -53,8 +53,14 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
 
         If no voter has rejected it and many are only unreachable, the candidate keeps asking.
         """
+        return bool(self.rejected) and self.is_out_of_reach
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether the voters that could still grant their vote, without those that weren't reached, are too
+        few."""
         against = len(self.rejected | self.unreachable)
-        return bool(self.rejected) and len(self.voters) - against < majority_of(len(self.voters))
+        return len(self.voters) - against < majority_of(len(self.voters))
 
     @property
     def is_rejected(self) -> bool:

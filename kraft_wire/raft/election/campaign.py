@@ -18,7 +18,7 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Candidate, Prospective
+from kraft_wire.raft.roles import Candidate, Prospective, Role
 
 
 def ask_for_votes(quorum: QuorumState, state: Prospective | Candidate) -> None:
@@ -98,11 +98,22 @@ def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> Non
 
 
 def _skip_pre_vote(quorum: QuorumState, call: Call) -> None:
-    """Become a candidate without pre-votes, because a voter from before KIP-996 doesn't know them."""
-    if isinstance(quorum.state, Prospective):
+    """Do without the pre-vote of a voter that doesn't know them: Kafka before KIP-996, or KIP-853's draft.
+
+    A candidate without pre-votes ends a leader that is well. So the others must be enough for a majority, or
+    no leader may have been heard of for a while.
+    """
+    state = quorum.state
+    if not isinstance(state, Prospective):
+        quorum.back_off(call)
+    elif elections.needs_no_pre_vote(quorum, state):
         elections.become_candidate(quorum)
     else:
         quorum.back_off(call)
+        tally = state.tally.with_unreachable(call.peer.id)
+        _count(quorum, state, tally)
+        if tally.is_out_of_reach and quorum.state.ROLE is Role.PROSPECTIVE:
+            elections.wait_for_leader(quorum)
 
 
 def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) -> None:

@@ -6,6 +6,7 @@ election timeout.
 
 Starting an election is harmless, because no node that hears from a leader grants a pre-vote. So, unlike in
 Java, a node starts one when it starts, when its leader resigns, and when the connection to its leader breaks.
+Where voters don't know pre-votes, it waits as Java does (``needs_no_pre_vote``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.effects import BecameLeader, EpochsUsedUp
-from kraft_wire.raft.election.turns import yield_ms
+from kraft_wire.raft.election.turns import turn_deadline_ms, yield_ms
 from kraft_wire.raft.leader import append
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.log_state import LogState
@@ -102,6 +103,27 @@ def start_election(quorum: QuorumState) -> None:
     )
     if tally.is_won or is_first_successor:
         become_candidate(quorum)
+
+
+def needs_no_pre_vote(quorum: QuorumState, state: Prospective) -> bool:
+    """Whether this node may become a candidate without pre-votes: its leader has said that it resigned, or it
+    has heard of no leader for the fetch timeout; after its start, for the election timeout."""
+    has_resigned = state.following is not None and state.following.has_resigned
+    return has_resigned or quorum.now.monotonic_ms >= _leaderless_from_ms(quorum, state)
+
+
+def _leaderless_from_ms(quorum: QuorumState, state: Prospective) -> int:
+    config = quorum.config
+    timeout_ms = config.election_timeout_ms if state.following is None else config.fetch_timeout_ms
+    return quorum.last_heard_ms + timeout_ms
+
+
+def wait_for_leader(quorum: QuorumState) -> None:
+    """End a pre-vote, and look for the leader until an election needs no pre-vote; then wait for our turn."""
+    state = quorum.state
+    assert isinstance(state, Prospective)
+    our_turn_ms = turn_deadline_ms(quorum) - quorum.now.monotonic_ms
+    _end_pre_vote(quorum, _leaderless_from_ms(quorum, state) + our_turn_ms)
 
 
 def become_candidate(quorum: QuorumState) -> None:

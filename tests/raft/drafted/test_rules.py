@@ -9,11 +9,16 @@ import pytest
 from kraft_wire.log.files import CLUSTER_METADATA, ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.messages import begin_quorum_epoch_response as begin_response
-from kraft_wire.protocol.messages import describe_quorum_request, fetch_snapshot_request
+from kraft_wire.protocol.messages import (
+    begin_quorum_epoch_request,
+    describe_quorum_request,
+    fetch_snapshot_request,
+)
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
@@ -409,9 +414,14 @@ def test_fetch_snapshot_response_names_the_leaders_endpoint_with_it(in_force: Lo
 # BeginQuorumEpoch.
 
 
-def test_begin_quorum_epoch_has_a_higher_version_with_the_same_fields() -> None:
-    """Kafka's version 1 adds nothing but the endpoints, which are tagged."""
-    first = begin_response.BeginQuorumEpochResponse.FIELDS
-    added = {field.name for field in first if not field.is_present(0) and not field.is_tagged(1)}
-    assert begin_response.BeginQuorumEpochResponse.MAX_VERSION == 1
-    assert added == set()
+def test_begin_quorum_epoch_answers_with_the_same_fields_in_both_versions(in_force: LoneNode) -> None:
+    asked = begin_quorum_epoch_request.PartitionData(leader_id=2, leader_epoch=1)
+    topic = begin_quorum_epoch_request.TopicData(topic_name=CLUSTER_METADATA, partitions=[asked])
+    request = BeginQuorumEpochRequest(topics=[topic])
+    answers = [in_force.answer_to(request, version) for version in (0, 1)]
+    first, second = (
+        BeginQuorumEpochResponse.decode(response.encode(version), version)
+        for version, response in enumerate(answers)
+    )
+    assert first.topics == second.topics
+    assert first.topics[0].partitions[0].error_code == ErrorCode.INVALID_REQUEST

@@ -8,6 +8,7 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode, values
+from tests.raft.lone_node import LISTENER
 
 FETCH_TIMEOUT_MS = 2000
 SEEDS = range(25)
@@ -208,3 +209,57 @@ def test_a_voter_without_pre_votes_is_asked_for_a_vote(quorum: CoreQuorum) -> No
     quorum.refuse_pre_votes = True
     quorum.leader.crash()
     quorum.elect()
+
+
+def without_pre_votes(form: str) -> CoreQuorum:
+    """Return a quorum with a leader that has led for a while. Its voters know no pre-votes."""
+    listeners = (LISTENER,) if form == "drafted" else ()
+    quorum = CoreQuorum(3, drafted_listeners=listeners).start()
+    quorum.refuse_pre_votes = form == "before KIP-996"
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    quorum.run_for(12_000)
+    return quorum
+
+
+FORMS = ["drafted", "before KIP-996"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_pre_votes_a_voter_that_restarts_does_not_depose_the_leader(form: str) -> None:
+    quorum = without_pre_votes(form)
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    follower = quorum.followers()[0]
+    follower.crash()
+    quorum.run_for(50)
+    follower.start()
+    quorum.run_for(5_000)
+    assert (quorum.leader, quorum.leader.running.epoch) == (leader, epoch)
+    assert follower.running.leader_id == leader.id
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_pre_votes_a_broken_connection_does_not_depose_the_leader(form: str) -> None:
+    quorum = without_pre_votes(form)
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    quorum.break_connections(leader.id, of=quorum.followers()[0].id)
+    quorum.run_for(5_000)
+    assert (quorum.leader, quorum.leader.running.epoch) == (leader, epoch)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_pre_votes_a_leader_that_crashes_is_replaced_after_the_fetch_timeout(form: str) -> None:
+    quorum = without_pre_votes(form)
+    leader = quorum.leader
+    leader.crash()
+    took_ms = quorum.run_until(lambda: bool(quorum.others_than(leader)))
+    assert took_ms < 2 * quorum.nodes[1].config.fetch_timeout_ms
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_pre_votes_a_leader_that_stops_hands_over_at_once(form: str) -> None:
+    quorum = without_pre_votes(form)
+    leader = quorum.leader
+    quorum.shut_down(leader)
+    took_ms = quorum.run_until(lambda: bool(quorum.leaders))
+    assert took_ms < quorum.nodes[1].config.election_timeout_ms
