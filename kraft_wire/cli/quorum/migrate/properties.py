@@ -33,9 +33,9 @@ def sources(node: Node) -> list[Source]:
     """Return what is known of a node's properties: first what it will start with, then what it runs with."""
     found = []
     if node.file is not None:
-        found.append(Source(node.file.path, node.file.properties))
+        found.append(Source("its properties file", node.file.properties))
     if node.settings is not None:
-        found.append(Source(f"the settings of {node.name}", node.settings))
+        found.append(Source("the settings that it runs with", node.settings))
     return found
 
 

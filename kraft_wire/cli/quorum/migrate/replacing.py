@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kraft_wire.cli.quorum.migrate import commands
 from kraft_wire.cli.quorum.migrate.facts import (
@@ -18,25 +18,28 @@ from kraft_wire.cli.quorum.migrate.facts import (
 from kraft_wire.cli.quorum.migrate.properties import identity_findings
 from kraft_wire.cli.quorum.migrate.voters import in_order, readiness, restart_note
 
-Findings = Callable[[Quorum, Controller], Sequence[Finding]]
+Findings = Callable[[Controller], Iterable[Finding]]
 
 
 def replacement(
-    quorum: Quorum, wanted: Software, of_cluster: Sequence[Finding], of_controller: Findings
+    quorum: Quorum, wanted: Software, of_cluster: Iterable[Finding], of_controller: Findings
 ) -> Verdict:
     """Judge a quorum whose controllers are all to run the wanted software.
 
-    ``of_controller`` finds what a controller that doesn't run it yet has in the way.
+    ``of_controller`` finds what a controller that doesn't run it yet has in the way. A controller that has
+    stopped is started with the wanted software, unless something is in the way.
     """
     controllers = in_order(quorum)
     states = {each.name: _state(each, wanted) for each in controllers}
     left = [each for each in controllers if states[each.name] == "to do"]
-    found = [*readiness(quorum, lambda each: commands.start(each, wanted)), *identity_findings(quorum)]
-    if left:
+    stopped = [each for each in controllers if states[each.name] == "not known" and not each.fetches]
+    found = list(identity_findings(quorum))
+    if left or stopped:
         found += [*of_cluster, *restart_note(quorum)]
-    for each in left:
-        found += of_controller(quorum, each)
-    found += [_unknown(each) for each in controllers if states[each.name] == "not known"]
+    for each in (*stopped, *left):
+        found += of_controller(each)
+    found = [*readiness(quorum, lambda each: _start(each, wanted, found)), *found]
+    found += [_unknown(each) for each in controllers if states[each.name] == "not known" and each.fetches]
     return Verdict(tuple(found), states, _step(controllers, left, states, wanted))
 
 
@@ -48,12 +51,18 @@ def _state(controller: Controller, wanted: Software) -> State:
     return "as it is" if not controller.is_voter and not controller.fetches else "not known"
 
 
+def _start(controller: Controller, wanted: Software, found: Sequence[Finding]) -> str:
+    """Return the line that starts a controller that has stopped, "" if something else comes first."""
+    is_blocked = any(each.kind == "in the way" and each.node == controller.name for each in found)
+    return "" if is_blocked else commands.start(controller, wanted)
+
+
 def _unknown(controller: Controller) -> Finding:
     why = f": {controller.problem}" if controller.problem else ""
     return not_known(
         controller.name,
         f"its software, because it doesn't answer{why}",
-        "see that it runs, and that this machine reaches it",
+        "see that this machine reaches it",
     )
 
 

@@ -34,8 +34,7 @@ FIRST_WITH_DYNAMIC_VOTERS: Final = 21
 def judge(quorum: Quorum, release: str | None = None) -> Verdict:
     """Judge a quorum whose controllers are all to be Java's, of this release if it is given ("4.3"). Raises
     FeatureError for a release that isn't known."""
-    of_cluster = list(_level_findings(quorum, release))
-    return replacement(quorum, "Java", of_cluster, lambda _, one: list(_controller_findings(one)))
+    return replacement(quorum, "Java", _level_findings(quorum, release), _controller_findings)
 
 
 def _level_findings(quorum: Quorum, release: str | None) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kraft_wire.cli.quorum.migrate.commands import fsck
 from kraft_wire.cli.quorum.migrate.facts import (
@@ -25,9 +26,13 @@ from kraft_wire.cli.quorum.migrate.releases import (
 from kraft_wire.cli.quorum.migrate.replacing import replacement
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.metadata.features.supported import supported_ranges
+from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from kraft_wire.protocol.registry import API_KEYS, api_name
 
-PLAINTEXT = "PLAINTEXT"
+PLAINTEXT: Final = "PLAINTEXT"
+AUTHENTICATION: Final = {SaslHandshakeRequest.API_KEY, SaslAuthenticateRequest.API_KEY}
+"""The APIs by which a client authenticates: the protocol of the listener matters, not they."""
 
 
 def judge(quorum: Quorum) -> Verdict:
@@ -38,9 +43,7 @@ def judge(quorum: Quorum) -> Verdict:
         *_broker_findings(quorum),
         *_lost_apis(quorum),
     ]
-    return replacement(
-        quorum, "kraft-wire", of_cluster, lambda all, one: list(_controller_findings(all, one))
-    )
+    return replacement(quorum, "kraft-wire", of_cluster, lambda each: _controller_findings(quorum, each))
 
 
 # The cluster.
@@ -72,30 +75,26 @@ def _metadata_findings(quorum: Quorum) -> Iterator[Finding]:
     if used.reassigning:
         yield in_the_way(
             CLUSTER,
-            f"{_count(used.reassigning, 'partition')} being reassigned: kraft-wire completes that, but can't "
-            "show, change or cancel it",
+            f"partitions being reassigned: {used.reassigning}; kraft-wire completes that, but can't show, "
+            "change or cancel it",
             "wait for its end, or cancel it: kafka-reassign-partitions.sh",
         )
     if used.tokens:
         yield in_the_way(
             CLUSTER,
-            f"{_count(used.tokens, 'delegation token')} in use: kraft-wire can't renew or make them, so "
-            "their owners lose access when they expire",
+            f"delegation tokens: {used.tokens}; kraft-wire can't renew or make them, so their owners lose "
+            "access when they expire",
             "let the clients authenticate otherwise, and let the tokens expire",
         )
-    for count, what, change in (
-        (used.acls, "ACL", "the brokers go on enforcing them"),
-        (used.quotas, "client quota", "the brokers go on enforcing them"),
-        (used.scram_users, "SCRAM credential", "the brokers go on accepting them"),
+    for count, what, still in (
+        (used.acls, "ACLs", "the brokers go on enforcing them"),
+        (used.quotas, "client quotas", "the brokers go on enforcing them"),
+        (used.scram_users, "SCRAM credentials", "the brokers go on accepting them"),
     ):
         if count:
             yield note(
-                CLUSTER, f"{_count(count, what)}: {change}; while kraft-wire leads, they can't be changed"
+                CLUSTER, f"{what}: {count}; {still}, but while kraft-wire leads, they can't be changed"
             )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{' is' if number == 1 else 's are'}"
 
 
 def _broker_findings(quorum: Quorum) -> Iterator[Finding]:
@@ -114,7 +113,7 @@ def _broker_findings(quorum: Quorum) -> Iterator[Finding]:
 def _lost_apis(quorum: Quorum) -> Iterator[Finding]:
     ours = {api.key for api in CONTROLLER_APIS}
     served = set().union(*(each.apis for each in quorum.controllers if each.software == "Java"))
-    lost = [api_name(key) for key in sorted(served - ours) if key in API_KEYS]
+    lost = [api_name(key) for key in sorted(served - ours - AUTHENTICATION) if key in API_KEYS]
     if lost:
         yield note(CLUSTER, f"while kraft-wire leads, these requests aren't served: {', '.join(lost)}")
 
@@ -142,8 +141,8 @@ def _property_findings(quorum: Quorum, controller: Controller) -> Iterator[Findi
                 f"kraft-wire doesn't start with {source.text}: {problem}",
                 "change the file if the cluster can do without, or stay with Java",
             )
-        for warning in warnings:
-            yield note(controller.name, f"{source.text}: {warning}")
+        if warnings:
+            yield note(controller.name, f"{source.text}: {'; '.join(warnings)}")
     others = sorted({protocol for protocol in controller.protocols if protocol != PLAINTEXT})
     if not known and others:
         text = f"its listeners use {', '.join(others)}; kraft-wire's can only be PLAINTEXT"

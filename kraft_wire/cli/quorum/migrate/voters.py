@@ -18,10 +18,11 @@ StartLine = Callable[[Controller], str]
 
 def readiness(quorum: Quorum, start: StartLine) -> Iterator[Finding]:
     """Find the voters that are missing. A migration goes on only while all voters keep up: then one of three
-    or more can be stopped. ``start`` is the line that starts a controller."""
+    or more can be stopped. ``start`` is the line that starts a controller, "" if it mustn't start yet."""
     for voter in quorum.voters:
         if not voter.fetches and voter.problem:
-            yield in_the_way(voter.name, _missing(voter), _do(quorum, voter), _command(start(voter)))
+            line = start(voter)
+            yield in_the_way(voter.name, _missing(voter), _do(quorum, voter, line), _command(line))
         elif not voter.fetches:
             yield in_the_way(
                 voter.name,
@@ -39,7 +40,9 @@ def _missing(voter: Controller) -> str:
     return f"it doesn't fetch from the leader, and doesn't answer: {voter.problem}"
 
 
-def _do(quorum: Quorum, voter: Controller) -> str:
+def _do(quorum: Quorum, voter: Controller, line: str) -> str:
+    if not line:
+        return "first clear what else is in its way"
     start_it = "start it, and wait until it fetches"
     if quorum.kraft_version == 0 or len(quorum.voters) == 1:
         return start_it
