@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-from kraft_wire.cli.quorum.migrate.facts import Controller, Node, Quorum, Software
+from kraft_wire.cli.quorum.migrate.facts import Broker, Controller, Node, Quorum, Software
 
 VOTERS_KEY: Final = "controller.quorum.voters"
 BOOTSTRAP_KEY: Final = "controller.quorum.bootstrap.servers"
@@ -33,6 +33,10 @@ def our_tool(quorum: Quorum, *words: str) -> str:
 
 def upgrade_kraft_version(quorum: Quorum) -> str:
     return kafka_tool(quorum, "kafka-features.sh", "upgrade", "--feature", "kraft.version=1")
+
+
+def unregister_broker(quorum: Quorum, broker: Broker) -> str:
+    return kafka_tool(quorum, "kafka-cluster.sh", "unregister", "--id", str(broker.id))
 
 
 def fsck(folder: str) -> str:

@@ -80,8 +80,10 @@ class Controller(Node, frozen=True, kw_only=True):
 
     ``fetches``: it leads, or has fetched a moment ago. ``lag`` is counted in records, None if it isn't known.
     ``directory_id`` is "" if the leader doesn't know it. ``apis`` are the keys of the APIs that it serves.
-    ``registered_features`` is None if it isn't registered. ``protocols`` are those of the listeners that it
-    has registered.
+    ``is_registered`` is None if that isn't known. ``registered_features`` and ``protocols``, those of its
+    listeners, are what it has registered; empty if that isn't known. ``advertised`` is the address that it
+    has registered, if it isn't the one that the voters use now; ``advertised_problem`` says why it doesn't
+    answer there.
     """
 
     is_voter: bool = True
@@ -91,7 +93,10 @@ class Controller(Node, frozen=True, kw_only=True):
     directory_id: str = ""
     software: Software = "unknown"
     apis: frozenset[int] = frozenset()
-    registered_features: Ranges | None = None
+    is_registered: bool | None = True
+    registered_features: Ranges = {}
+    advertised: str = ""
+    advertised_problem: str = ""
     protocols: tuple[str, ...] = ()
 
     @property
@@ -123,12 +128,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 class Quorum(msgspec.Struct, frozen=True, kw_only=True):
     """A quorum with a leader.
 
-    ``bootstrap`` and ``command_config`` are the options that reach it. ``levels`` are the finalized levels by
-    feature, without kraft.version. ``refusal`` is why the leader refuses kraft.version 1, "" if it doesn't,
-    None if it wasn't asked. ``unreadable`` says why kraft-wire can't read the metadata, ``unread`` why it
-    couldn't try; usage is None and brokers are missing then. ``bootstrap_problems`` has the addresses in the
-    nodes' controller.quorum.bootstrap.servers that are no controller's, with the reason; "" if a controller
-    of this cluster answers there nevertheless. ``strangers`` are files whose node.id no node has.
+    ``bootstrap`` and ``command_config`` are the options that reach it. ``kraft_version`` is 1 if its log has
+    the voters. ``levels`` are the finalized levels by feature, without kraft.version. ``refusal`` is why the
+    leader refuses kraft.version 1, "" if it doesn't, None if it wasn't asked. ``unreadable`` says why
+    kraft-wire can't read the metadata, ``unread`` why it couldn't try; usage is None and brokers are missing
+    then. ``bootstrap_problems`` has the addresses in the nodes' controller.quorum.bootstrap.servers that are
+    no controller's, with the reason; "" if a controller of this cluster answers there nevertheless.
+    ``strangers`` are files whose node.id no node has.
     """
 
     cluster_id: str

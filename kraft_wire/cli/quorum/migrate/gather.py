@@ -73,7 +73,7 @@ def gather(settings: QuorumSettings, client: QuorumClient, options: Options) -> 
         leader_id=described.leader_id,
         bootstrap=options.bootstrap,
         command_config=options.command_config,
-        kraft_version=leader.kraft_version or 0,
+        kraft_version=_kraft_version(described, leader),
         levels={name: level for name, level in leader.levels.items() if name != KRAFT_VERSION},
         controllers=controllers,
         brokers=brokers,
@@ -90,6 +90,13 @@ def _with_answers(settings: QuorumSettings, client: QuorumClient, quorum: Quorum
     if quorum.kraft_version == 0:
         return msgspec.structs.replace(quorum, refusal=_refusal(settings, client.answered_by))
     return msgspec.structs.replace(quorum, bootstrap_problems=_bootstrap_problems(settings, quorum))
+
+
+def _kraft_version(described: QuorumDescription, leader: NodeAnswer) -> int:
+    """Return the level of the log. Kafka 4.0.0 could finalize kraft.version 1 as a mere feature, without
+    voters in the log (KAFKA-18979): the leader doesn't know their directory ids then."""
+    has_voters = any(voter.directory_id for voter in described.voters)
+    return (leader.kraft_version or 0) if has_voters else 0
 
 
 def _strangers(files: Sequence[File], nodes: Sequence[Node]) -> tuple[File, ...]:
@@ -118,7 +125,7 @@ def _controllers(settings: QuorumSettings, known: _Known, options: Options) -> t
     voters = {replica.id for replica in known.described.voters}
     in_metadata = () if known.state is None else known.state.controllers
     return tuple(
-        _asked(settings, addresses.get(id), _controller(known, options, id))
+        _asked(settings, addresses.get(id), registered.get(id), _controller(known, options, id))
         for id in sorted({*voters, *registered, *in_metadata})
     )
 
@@ -130,6 +137,7 @@ def _controller(known: _Known, options: Options, id: int) -> Controller:
     replica = next((each for each in replicas if each.id == id), None)
     leader = described.leader
     registration = None if known.state is None else known.state.controllers.get(id)
+    registered = known.leader.registrations if known.state is None else known.state.controllers
     lag = None
     if replica is not None and leader is not None and replica.log_end_offset >= 0:
         lag = leader.log_end_offset - replica.log_end_offset
@@ -141,7 +149,8 @@ def _controller(known: _Known, options: Options, id: int) -> Controller:
         lag=lag,
         directory_id=str(replica.directory_id) if replica is not None and replica.directory_id else "",
         features={} if registration is None else dict(registration.features),
-        registered_features=None if registration is None else dict(registration.features),
+        is_registered=None if registered is None else id in registered,
+        registered_features={} if registration is None else dict(registration.features),
         protocols=() if registration is None else _protocols(registration.listeners),
         file=options.file_of(id),
         problem="its address isn't known",
@@ -152,10 +161,17 @@ def _protocols(listeners: Sequence[Listener]) -> tuple[str, ...]:
     return tuple(SECURITY_PROTOCOLS[listener.security_protocol] for listener in listeners)
 
 
-def _asked(settings: QuorumSettings, address: Address | None, controller: Controller) -> Controller:
-    """Add what a controller says of itself."""
+def _asked(
+    settings: QuorumSettings, address: Address | None, registered: Address | None, controller: Controller
+) -> Controller:
+    """Add what a controller says of itself, and whether it answers at the address that it has registered."""
     if address is None:
         return controller
+    if registered not in (None, address):
+        (elsewhere,) = survey(settings, [registered])
+        controller = msgspec.structs.replace(
+            controller, advertised=str(registered), advertised_problem=elsewhere.problem
+        )
     (answer,) = survey(settings, [address])
     found = msgspec.structs.replace(controller, address=str(address), problem=answer.problem)
     if answer.problem:

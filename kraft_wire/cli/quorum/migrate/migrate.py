@@ -42,7 +42,7 @@ def quorum_migrate(
     For example:
 
         kraft-wire quorum migrate --check --to dynamic --bootstrap-controller c1:9093
-        kraft-wire quorum migrate --check --to kraft-wire --bootstrap-controller c1:9093 --config 1.properties
+        kraft-wire quorum migrate --check --to java --bootstrap-controller c1:9093 --config c1.properties
 
     Parameters
     ----------

@@ -18,6 +18,8 @@ kraft.version is 0, and leaders of these releases accept an upgrade of kraft.ver
 (KAFKA-16538, KAFKA-18979)."""
 FIRST_BESIDE_KRAFT_WIRE: Final = 22
 """metadata.version 4.0-IV0."""
+FIRST_TESTED: Final = 31
+"""metadata.version 4.4-IV0: Kafka 4.4 is the release whose controllers and ours take turns in the tests."""
 
 
 def highest_metadata_version(features: Ranges) -> int | None:

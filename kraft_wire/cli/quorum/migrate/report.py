@@ -128,12 +128,12 @@ def text_of(report: MigrationReport) -> Iterator[str]:
         yield f"{node.name}: {node.state}"
         yield f"  {', '.join(_details(node))}"
         for finding in node.findings:
-            yield from _finding_lines(finding)
+            yield from _finding_lines(finding, "")
     if report.findings:
         yield ""
         yield "the cluster"
         for finding in report.findings:
-            yield from _finding_lines(finding)
+            yield from _finding_lines(finding, f"{finding.node}: " if finding.node else "")
     yield ""
     yield from _conclusion(report)
 
@@ -149,8 +149,8 @@ def _details(node: NodeReport) -> Iterator[str]:
         yield node.file
 
 
-def _finding_lines(finding: Finding) -> Iterator[str]:
-    yield f"  {finding.kind}: {finding.what}"
+def _finding_lines(finding: Finding, whose: str) -> Iterator[str]:
+    yield f"  {whose}{finding.kind}: {finding.what}"
     if finding.do:
         yield f"    {finding.do}"
     if finding.command:

@@ -41,11 +41,12 @@ def _level_findings(quorum: Quorum, release: str | None) -> Iterator[Finding]:
     level = quorum.levels.get(FEATURE_NAME, 0)
     least = max(level, FIRST_WITH_DYNAMIC_VOTERS if quorum.kraft_version else 0)
     because = f"metadata.version is {level}, kraft.version {quorum.kraft_version}"
-    needed = release_of(least) or f"a release that knows metadata.version {least}"
+    known = release_of(least)
+    needed = f"Kafka {known}" if known else f"a release that knows metadata.version {least}"
     if release is None:
-        yield note(CLUSTER, f"Java's controllers must be of Kafka {needed} or newer: {because}")
+        yield note(CLUSTER, f"Java's controllers must be of {needed} or newer: {because}")
     elif parse_release_version(release) < least:
-        yield in_the_way(CLUSTER, f"Kafka {release} is too old: {because}", f"use Kafka {needed} or newer")
+        yield in_the_way(CLUSTER, f"Kafka {release} is too old: {because}", f"use {needed} or newer")
 
 
 def _controller_findings(controller: Controller) -> Iterator[Finding]:

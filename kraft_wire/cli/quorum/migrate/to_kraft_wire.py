@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kraft_wire.cli.quorum.migrate.commands import fsck
+from kraft_wire.cli.quorum.migrate.commands import fsck, unregister_broker
 from kraft_wire.cli.quorum.migrate.facts import (
     CLUSTER,
+    Broker,
     Controller,
     Finding,
     Quorum,
@@ -19,6 +20,7 @@ from kraft_wire.cli.quorum.migrate.facts import (
 from kraft_wire.cli.quorum.migrate.properties import kraft_wire_says, sources, unchecked_folder
 from kraft_wire.cli.quorum.migrate.releases import (
     FIRST_BESIDE_KRAFT_WIRE,
+    FIRST_TESTED,
     KRAFT_VERSION,
     highest_metadata_version,
     release_text,
@@ -105,9 +107,14 @@ def _broker_findings(quorum: Quorum) -> Iterator[Finding]:
             yield in_the_way(broker.name, text, "complete that migration with Kafka 3.9 first")
         elif highest is not None and highest < FIRST_BESIDE_KRAFT_WIRE:
             text = f"it is {release_text(broker.features)}; kraft-wire serves brokers from Kafka 4.0 on"
-            yield in_the_way(
-                broker.name, text, "upgrade it to Kafka 4.0 or newer, or unregister it if it is gone"
-            )
+            yield in_the_way(broker.name, text, *_without_broker(quorum, broker))
+
+
+def _without_broker(quorum: Quorum, broker: Broker) -> tuple[str, str]:
+    upgrade = "upgrade it to Kafka 4.0 or newer"
+    if not broker.is_fenced:
+        return upgrade, ""
+    return f"{upgrade}, or unregister it if it is gone for good", unregister_broker(quorum, broker)
 
 
 def _lost_apis(quorum: Quorum) -> Iterator[Finding]:
@@ -127,6 +134,9 @@ def _controller_findings(quorum: Quorum, controller: Controller) -> Iterator[Fin
         release = release_text(controller.features)
         text = f"it is {release}; kraft-wire works beside controllers from Kafka 4.0 on"
         yield in_the_way(controller.name, text, "upgrade it to Kafka 4.0 or newer first")
+    elif highest is not None and highest < FIRST_TESTED:
+        text = f"it is {release_text(controller.features)}; the change is tested with Kafka 4.4 only"
+        yield note(controller.name, text, "try it on a copy of the folder first")
     yield from _property_findings(quorum, controller)
     yield from _folder_findings(controller)
 

@@ -19,6 +19,7 @@ from kraft_wire.cli.quorum.migrate.facts import (
     Quorum,
     in_the_way,
     not_known,
+    note,
 )
 from kraft_wire.cli.quorum.migrate.properties import sources, static_voter_ids
 from kraft_wire.cli.quorum.migrate.releases import (
@@ -50,6 +51,7 @@ def _feature_findings(quorum: Quorum) -> Iterator[Finding]:
     for controller in quorum.controllers:
         yield from _controller_findings(quorum, controller)
         yield from _directory_findings(controller)
+        yield from _address_findings(controller)
     for broker in quorum.brokers:
         if not supports(broker.features, KRAFT_VERSION, 1):
             yield _broker_finding(quorum, broker)
@@ -57,16 +59,15 @@ def _feature_findings(quorum: Quorum) -> Iterator[Finding]:
 
 def _controller_findings(quorum: Quorum, controller: Controller) -> Iterator[Finding]:
     registered = controller.registered_features
-    if registered is None:
-        level = quorum.levels.get(FEATURE_NAME, 0)
-        if controller.is_voter and controller_registration_supported(level):
-            text = "it has not registered, so the metadata doesn't know whether it supports kraft.version 1"
-            yield in_the_way(controller.name, text, "wait some seconds after its start; then see its log")
-    elif not supports(registered, KRAFT_VERSION, 1):
+    if registered and not supports(registered, KRAFT_VERSION, 1):
         text = "it is registered with features that don't have kraft.version 1"
         yield in_the_way(controller.name, text, *_without_veto(quorum, controller))
     if not controller.is_voter:
         return
+    can_register = controller_registration_supported(quorum.levels.get(FEATURE_NAME, 0))
+    if controller.is_registered is False and can_register:
+        text = "it has not registered, so the metadata doesn't know whether it supports kraft.version 1"
+        yield in_the_way(controller.name, text, "wait some seconds after its start; then see its log")
     highest = highest_metadata_version(controller.features)
     if highest is None:
         text = "its release isn't known: it didn't answer, and hasn't registered"
@@ -102,10 +103,26 @@ def _directory_findings(controller: Controller) -> Iterator[Finding]:
         )
 
 
+def _address_findings(controller: Controller) -> Iterator[Finding]:
+    """Compare the address in controller.quorum.voters with the one that a voter advertises, which the upgrade
+    writes to the log."""
+    if not controller.is_voter or not controller.advertised:
+        return
+    text = f"after the upgrade it is reached at {controller.advertised}, which it advertises"
+    if controller.advertised_problem:
+        yield in_the_way(
+            controller.name,
+            f"{text}, not at {controller.address}; there it doesn't answer: {controller.advertised_problem}",
+            "set advertised.listeners in its properties file to what all nodes reach, and restart it",
+        )
+    else:
+        yield note(controller.name, f"{text}, not at {controller.address}; here it answers there")
+
+
 def _broker_finding(quorum: Quorum, broker: Broker) -> Finding:
     text = f"it is {release_text(broker.features)}, and doesn't support kraft.version 1"
     if broker.is_fenced:
-        line = commands.kafka_tool(quorum, "kafka-cluster.sh", "unregister", "--id", str(broker.id))
+        line = commands.unregister_broker(quorum, broker)
         return in_the_way(broker.name, f"{text}; it is fenced", "if it is gone for good, unregister it", line)
     return in_the_way(broker.name, text, "upgrade it to Kafka 3.9 or newer")
 
