@@ -29,6 +29,16 @@ def test_each_controller_hands_its_folder_over() -> None:
     assert judge(quorum(*map(controller, (1, 2, 3)))).is_reached
 
 
+@pytest.mark.parametrize("pid", [None, 0, -1])
+def test_a_process_that_is_not_known_is_not_killed(pid: int | None) -> None:
+    """A lock's holder in another container is 0, one on a network's file system -1."""
+    step = judge(quorum(*with_folder(pid=pid))).step
+    assert step is not None
+    assert step.commands[0] == (
+        "# stop controller 1: send SIGTERM to its process, and wait until it has ended"
+    )
+
+
 @pytest.mark.parametrize(
     ("kraft_version", "level", "release"),
     [(0, 33, "4.4"), (0, 25, "4.0"), (0, 16, "3.7"), (1, 16, "3.9"), (1, 30, "4.3")],

@@ -58,9 +58,11 @@ def start(node: Node, software: Software) -> str:
 
 
 def stop(node: Node) -> str:
-    """Return the line that stops a node: its process is known if its folder is on this machine."""
+    """Return the line that stops a node: its process is known if its folder is on this machine. The kernel
+    tells 0 or -1 of a process in another container or on another machine, and kill would take these for many
+    processes."""
     folder = node.file.folder if node.file is not None else None
-    if folder is not None and folder.pid is not None:
+    if folder is not None and folder.pid is not None and folder.pid > 0:
         return command_line("kill", str(folder.pid)) + f"  # {node.name}; wait until it has ended"
     return f"# stop {node.name}: send SIGTERM to its process, and wait until it has ended"
 
