@@ -17,10 +17,10 @@ Report = dict[str, Any]
 IN_THE_WAY = 15
 
 
-def check(quorum: ControllerQuorum, to: str) -> Report:
-    """Run the check with the files of all nodes, and return its report."""
+def check(quorum: ControllerQuorum, to: str, *, with_files: bool = True) -> Report:
+    """Run the check, with the files of all nodes or with none, and return its report."""
     nodes = (*quorum.controllers.values(), *quorum.brokers.values())
-    files = [f"--config={node.properties_file}" for node in nodes]
+    files = [f"--config={node.properties_file}" for node in nodes] if with_files else []
     options = ("--check", "--to", to, "--json", "--bootstrap-controller", quorum.address_list)
     ended = run_command("quorum", "migrate", *options, *files)
     assert ended.returncode in (0, IN_THE_WAY), ended.stdout + ended.stderr

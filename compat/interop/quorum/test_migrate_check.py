@@ -71,3 +71,28 @@ def test_java_s_older_controllers_must_be_upgraded_first(
     assert set(problems) >= {f"controller {id}" for id in quorum.ports}
     assert f"it is Kafka {release}: before 4.1" in problems["controller 100"]
     assert report["next"]["commands"] == []
+
+
+def test_what_kraft_wire_lacks_is_seen_in_the_settings_and_in_the_metadata(
+    tool_server: ToolServer, tools: KafkaTools, workspace: Workspace
+) -> None:
+    """Without the files of the nodes: a Java controller tells the properties that it was started with."""
+    authorizer = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+    }
+    quorum = ControllerQuorum(workspace, tool_server, ["java"], "static", properties=authorizer)
+    quorum.format()
+    quorum.start()
+    quorum.leader()
+    quorum.start_brokers(1)
+    quota = ("--add-config", "producer_byte_rate=1024", "--entity-type", "clients", "--entity-name", "x")
+    tools.configs(quorum.bootstrap, "--alter", *quota)
+    report = check(quorum, "kraft-wire", with_files=False)
+    (problem,) = findings(report)
+    assert problem["node"] == "controller 100"
+    assert "the settings that it runs with: authorizer.class.name is not supported" in problem["what"]
+    notes = [finding["what"] for finding in findings(report, "note")]
+    assert any(text.startswith("client quotas: 1; ") for text in notes)
+    assert any("CreateAcls" in text and "AlterPartitionReassignments" in text for text in notes)
