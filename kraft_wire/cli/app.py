@@ -72,11 +72,14 @@ pipeline.command(f"{COMMANDS}.pipeline.restore:pipeline_restore", name="restore"
 pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
 
-quorum = _app("quorum", "Show a quorum of controllers, change its voters, recover a lost one.")
+quorum = _app(
+    "quorum", "Show a quorum of controllers, change its voters, check a migration, recover a lost one."
+)
 quorum.command(f"{COMMANDS}.quorum.changes.add:quorum_add", name="add")
 quorum.command(f"{COMMANDS}.quorum.changes.promote:quorum_promote", name="promote")
 quorum.command(f"{COMMANDS}.quorum.changes.remove:quorum_remove", name="remove")
 quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
+quorum.command(f"{COMMANDS}.quorum.migrate.migrate:quorum_migrate", name="migrate")
 quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
 recover = _app("recover", "Go on after the majority of a quorum is lost, or has moved to other addresses.")
 recover.command(f"{COMMANDS}.quorum.recover.collect:recover_collect", name="collect")

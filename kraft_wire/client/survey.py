@@ -4,7 +4,8 @@ No API of Kafka's shows the state of a controller that doesn't lead. Every contr
 
 - Fetch with an epoch that is over is refused by each controller, with the leader and the epoch that it
   knows.
-- ApiVersions has the features of its metadata, among them kraft.version, and the epoch of their change.
+- ApiVersions has the APIs that it serves, the features that it supports, and those of its metadata, among
+  them kraft.version.
 - DescribeCluster has the controllers that its metadata has as registered.
 - DescribeConfigs has the settings of the controller itself, if it is asked by its own node id.
 """
@@ -31,7 +32,10 @@ from kraft_wire.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from kraft_wire.protocol.messages.describe_configs_response import DescribeConfigsResponse
+from kraft_wire.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.wire.address import Address
@@ -41,6 +45,8 @@ FINISHED_EPOCH: Final = 0
 KRAFT_VERSION: Final = "kraft.version"
 BROKER: Final = 4
 """The resource type of a node's own settings (ConfigResource.Type.BROKER)."""
+STATIC_BROKER_CONFIG: Final = 4
+"""The source of a setting that the node was started with (DescribeConfigsResponse.ConfigSource)."""
 
 
 class NodeAnswer(msgspec.Struct, frozen=True):
@@ -48,7 +54,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
 
     ``problem`` says why it couldn't be asked; all else is unknown then. ``description`` is there if it leads.
     ``registrations`` is None if it doesn't say. ``features`` are the levels that it supports, lowest and
-    highest. ``is_silent``: nothing answers at the address at all.
+    highest; ``levels`` are those that are finalized in its metadata; ``apis`` are the keys of the APIs that
+    it serves. ``is_silent``: nothing answers at the address at all.
     """
 
     address: Address
@@ -62,6 +69,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     registrations: dict[int, Address] | None = None
     description: QuorumDescription | None = None
     features: dict[str, tuple[int, int]] = {}
+    levels: dict[str, int] = {}
+    apis: frozenset[int] = frozenset()
 
     @property
     def leads(self) -> bool:
@@ -78,10 +87,32 @@ def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None)
 
 def setting_of(settings: QuorumSettings, address: Address, node_id: int, key: str) -> str | None:
     """Return a setting of the controller at an address, as it has it; None if it doesn't say."""
+    found = _described(settings, address, node_id, (key,))
+    values = [config.value for config in found or () if config.name == key]
+    return values[0] if values else None
+
+
+def static_settings_of(settings: QuorumSettings, address: Address, node_id: int) -> dict[str, str] | None:
+    """Return the properties that the controller or broker at an address was started with, without secrets and
+    without keys that Kafka doesn't define; None if it doesn't say."""
+    found = _described(settings, address, node_id, None)
+    if not found:
+        return None
+    return {
+        config.name: config.value
+        for config in found
+        if config.config_source == STATIC_BROKER_CONFIG and config.value is not None
+    }
+
+
+def _described(
+    settings: QuorumSettings, address: Address, node_id: int, keys: tuple[str, ...] | None
+) -> list[DescribeConfigsResourceResult] | None:
+    """Return a node's own settings, those with these keys or all; None if it doesn't say."""
     connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
     timeout_s = settings.request_timeout_ms / 1000
     resource = DescribeConfigsResource(
-        resource_type=BROKER, resource_name=str(node_id), configuration_keys=(key,)
+        resource_type=BROKER, resource_name=str(node_id), configuration_keys=keys
     )
     request = DescribeConfigsRequest(resources=[resource])
     try:
@@ -94,8 +125,7 @@ def setting_of(settings: QuorumSettings, address: Address, node_id: int, key: st
         return None
     finally:
         connection.close()
-    values = [c.value for result in response.results for c in result.configs if c.name == key]
-    return values[0] if values else None
+    return [config for result in response.results for config in result.configs]
 
 
 def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer:
@@ -150,4 +180,6 @@ def _answers(connection: Connection, address: Address, timeout_s: float) -> Node
             feature.name: (feature.min_version, feature.max_version)
             for feature in versions.supported_features
         },
+        levels=levels,
+        apis=frozenset(api.api_key for api in versions.api_keys),
     )

@@ -1,8 +1,9 @@
-"""Build the requests that change voters and registrations, and read their responses. No I/O."""
+"""Build the requests that change voters, registrations and kraft.version; read their responses. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -15,8 +16,14 @@ from kraft_wire.protocol.messages.controller_registration_response import Contro
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.unregister_controller_response import UnregisterControllerResponse
+from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from kraft_wire.protocol.messages.update_features_response import UpdateFeaturesResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey
+
+KRAFT_VERSION: Final = "kraft.version"
+UPGRADE: Final = 1
+"""The type of an update (FeatureUpdate.UpgradeType)."""
 
 Response = (
     AddRaftVoterResponse
@@ -73,6 +80,20 @@ def register_controller(
             for name, (lowest, highest) in sorted(ranges.items())
         ],
     )
+
+
+def try_kraft_version(level: int, timeout_ms: int) -> UpdateFeaturesRequest:
+    """Build an UpdateFeatures that asks whether kraft.version can be raised, and changes nothing."""
+    update = FeatureUpdateKey(feature=KRAFT_VERSION, max_version_level=level, upgrade_type=UPGRADE)
+    return UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=[update], validate_only=True)
+
+
+def read_features(response: UpdateFeaturesResponse) -> ChangeAnswer:
+    """Read the answer to an UpdateFeatures for one feature. Old releases put its error beside the feature."""
+    if not response.error_code and response.results:
+        result = response.results[0]
+        return ChangeAnswer(ErrorCode.of(result.error_code), result.error_message or "")
+    return ChangeAnswer(ErrorCode.of(response.error_code), response.error_message or "")
 
 
 def read_change(response: Response) -> ChangeAnswer:

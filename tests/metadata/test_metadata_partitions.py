@@ -101,6 +101,17 @@ def test_a_partition_is_read_as_it_was_written() -> None:
     assert state.partitions.of_topic(uuid(2)) == []
 
 
+def test_partitions_that_are_being_reassigned_are_counted() -> None:
+    adding, removing = partition_record(1, 0), partition_record(1, 1)
+    adding.adding_replicas, removing.removing_replicas = (2,), (0,)
+    wide = partition_record(1, 2, replicas=tuple(range(12)))
+    state = after(topic_record(1), adding, removing, wide, partition_record(1, 3))
+    assert state.partitions.count_reassigning() == 2
+    change = PartitionChangeRecord(partition_id=0, topic_id=uuid(1), adding_replicas=())
+    state.replay(change, 9)
+    assert state.partitions.count_reassigning() == 1
+
+
 def test_a_record_without_directories_means_that_they_are_migrating() -> None:
     record = partition_record(1, 0)
     record.directories = ()

@@ -107,6 +107,10 @@ class ControllerProcess:
                 self._news.wait(0.1)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def text(self) -> str:
         return "".join(self._text)
 

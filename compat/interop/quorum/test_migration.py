@@ -8,12 +8,14 @@ import pytest
 from compat.conftest import make_workspace
 from compat.harness import clients
 from compat.harness.kafka.cluster import ControllerKind
+from compat.harness.kafka.migration import check_until_free, node_of
 from compat.harness.kafka.offline import offline_partitions
 from compat.harness.kafka.quorum import ControllerQuorum, Voters
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.traffic import Traffic
 
 JAVA: tuple[ControllerKind, ...] = ("java", "java", "java")
+TARGETS: dict[ControllerKind, str] = {"java": "java", "ours": "kraft-wire"}
 ORDERS = "orders"
 PARTITIONS = 4
 REPLICAS = 2
@@ -40,8 +42,15 @@ def test_java_controllers_make_way_for_ours_and_come_back(
 
 
 def _replace_all(quorum: ControllerQuorum, kind: ControllerKind) -> None:
-    for id in list(quorum.controllers):
-        quorum.replace(id, kind)
+    """Replace the controllers in the order of ``quorum migrate --check``: all others before the leader."""
+    for left in reversed(range(len(quorum.controllers))):
+        report = check_until_free(quorum, TARGETS[kind])
+        assert [node["state"] for node in report["nodes"]].count("to do") == left + 1
+        replaced = node_of(quorum, report["next"]["node"])
+        assert replaced.node_id != report["leader_id"] or left == 0
+        assert report["next"]["commands"][-1].endswith(f" {replaced.properties_file}")
+        quorum.replace(replaced.node_id, kind)
         quorum.leader()
-        clients.create_topic(quorum.admin(), f"{kind}-{id}", 1, REPLICAS)
+        clients.create_topic(quorum.admin(), f"{kind}-{replaced.node_id}", 1, REPLICAS)
         quorum.wait_until_equal()
+    assert check_until_free(quorum, TARGETS[kind])["is_reached"]

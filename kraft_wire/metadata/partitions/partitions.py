@@ -111,6 +111,10 @@ class Partitions:
         """Return the partitions whose ISR contains this broker."""
         return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))
 
+    def count_reassigning(self) -> int:
+        """Return the number of partitions that are being reassigned."""
+        return len(self._rare.find(lambda rare: rare.adding_replicas or rare.removing_replicas))
+
     # Rows, for decisions about many partitions. They are valid until the next change.
 
     @property
