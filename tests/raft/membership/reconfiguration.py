@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, TypeVar
 
+import msgspec
+
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import add_raft_voter_request, update_raft_voter_request
@@ -17,7 +19,7 @@ from kraft_wire.protocol.messages.update_raft_voter_request import KRaftVersionF
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import VersionRange
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, VersionRange, endpoints_of
 from tests.raft.core_quorum import PORT, VERSIONS, CoreQuorum, QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import Caller
@@ -140,3 +142,21 @@ def voters_of(node: QuorumNode) -> Sequence[int]:
 def all_know(quorum: CoreQuorum, *ids: int) -> bool:
     """Whether all running nodes know these voters."""
     return all(voters_of(node) == ids for node in quorum.nodes.values() if node.is_up)
+
+
+def endpoints(node: QuorumNode, voter: int) -> Endpoints:
+    """Return the endpoints of a voter as a node knows them."""
+    return node.running.voters.endpoints_of(voter)
+
+
+def advertise_more(node: QuorumNode) -> None:
+    """Let a node advertise one more endpoint after its next start."""
+    own = endpoints_of([(LISTENER, f"node-{node.id}", PORT), ("INTERNAL", f"node-{node.id}", PORT + 1)])
+    node.config = msgspec.structs.replace(node.config, endpoints=own)
+
+
+def known_keys(leader: QuorumNode) -> dict[int, ReplicaKey]:
+    """Return what the voters of a quorum with kraft.version 0 have told its leader, by node id."""
+    leadership = leader.running._quorum.leadership
+    assert leadership is not None
+    return {voter.key.id: voter.key for voter in leadership.static_voters.voters}
