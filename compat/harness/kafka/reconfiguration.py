@@ -30,7 +30,7 @@ def directory_of(controller: Controller) -> str:
 
 
 def wait_until_caught_up(quorum: ControllerQuorum, controller: Controller) -> None:
-    """Wait until an observer has once had the whole log."""
+    """Wait until an observer has once had the whole log, and answers requests: Java's fetches before."""
 
     def caught_up() -> bool:
         found = describe(quorum)
@@ -40,12 +40,48 @@ def wait_until_caught_up(quorum: ControllerQuorum, controller: Controller) -> No
         )
 
     wait_until(caught_up, f"{controller.name} to catch up")
+    wait_until(lambda: _answers(controller), f"{controller.name} to answer")
+
+
+def _answers(controller: Controller) -> bool:
+    try:
+        with connect(controller, timeout_s=2.0) as client:
+            describe_quorum(client)
+    except OSError:
+        return False
+    return True
+
+
+def wait_until_brokers_follow(quorum: ControllerQuorum) -> None:
+    """Wait until all brokers have fetched from the leader.
+
+    Only then may controllers that their properties name be stopped: a broker looks for a leader nowhere else.
+    """
+
+    def follow() -> bool:
+        found = describe(quorum)
+        return found.error_code == ErrorCode.NONE and set(quorum.brokers) <= {
+            each.replica_id for each in found.observers
+        }
+
+    wait_until(follow, "all brokers to follow the leader")
 
 
 def wait_for_voters(quorum: ControllerQuorum, *controllers: Controller) -> None:
     """Wait until these controllers are the voters."""
     wanted = {controller.node_id for controller in controllers}
     wait_until(lambda: voter_ids(quorum) == wanted, f"the voters to be {sorted(wanted)}")
+
+
+def directories(quorum: ControllerQuorum) -> dict[int, str]:
+    """Return the directory ids of the voters by node id."""
+    return {voter.replica_id: str(voter.replica_directory_id) for voter in describe(quorum).current_voters}
+
+
+def wait_for_directories(quorum: ControllerQuorum, *controllers: Controller) -> None:
+    """Wait until these controllers are the voters, with the directory ids of their folders."""
+    wanted = {controller.node_id: directory_of(controller) for controller in controllers}
+    wait_until(lambda: directories(quorum) == wanted, f"the voters to be {wanted}")
 
 
 def add_voter(tools: KafkaTools, controller: Controller, through: Controller) -> str:

@@ -19,6 +19,7 @@ from compat.harness.kafka.reconfiguration import (
     remove_voter,
     voter_ids,
     wait_for_voters,
+    wait_until_brokers_follow,
     wait_until_caught_up,
 )
 from compat.harness.kafka.tool_server import ToolServer
@@ -82,6 +83,7 @@ def test_voters_are_added_and_removed_one_after_the_other_until_all_are_others(
         assert f"KRaft controller {gone.node_id} with directory id {directory_of(gone)}" in printed
         voters.remove(gone)
         wait_for_voters(quorum, *voters)
+        wait_until_brokers_follow(quorum)
         gone.stop()
         _create_topic(quorum, f"after-{number}")
     assert not voter_ids(quorum) & {controller.node_id for controller in old}
