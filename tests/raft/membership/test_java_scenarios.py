@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MEMBERSHIP = "tests/raft/membership"
+QUORUM = "compat/interop/quorum"
 
 
 class Different(msgspec.Struct, frozen=True):
@@ -121,7 +122,21 @@ AUTO_JOIN_DIFFERENT = {
         "a node that can't become a voter is a broker", "a broker is always Kafka's"
     )
 }
-SCENARIOS = {**RECONFIG, **AUTO_JOIN}
+INTEGRATION: Mapping[str, Sequence[str]] = {
+    f"{QUORUM}/test_reconfigurable_quorum.py": (
+        "testCreateAndDestroyNonReconfigurableCluster",
+        "testCreateAndDestroyReconfigurableCluster",
+        "testRemoveController",
+        "testRemoveAndAddSameController",
+        "testControllersAutoJoinStandaloneVoter",
+        "testNewVoterAutoRemovesAndAdds",
+        "testRemoveAndAddVoterWithValidClusterId",
+        "testRemoveAndAddVoterWithInconsistentClusterId",
+        # From Kafka's trunk.
+        "testAddNewControllerFormattedWithFullVoterSet",
+    )
+}
+SCENARIOS = {**RECONFIG, **AUTO_JOIN, **INTEGRATION}
 DIFFERENT = {**RECONFIG_DIFFERENT, **AUTO_JOIN_DIFFERENT}
 NAMED = [(module, name) for module, names in SCENARIOS.items() for name in names]
 
@@ -141,8 +156,9 @@ def _tests_in(module: str) -> set[str]:
     [
         (RECONFIG, RECONFIG_DIFFERENT, 58),
         (AUTO_JOIN, AUTO_JOIN_DIFFERENT, 6),
+        (INTEGRATION, {}, 9),
     ],
-    ids=["KafkaRaftClientReconfigTest", "KafkaRaftClientAutoJoinTest"],
+    ids=["KafkaRaftClientReconfigTest", "KafkaRaftClientAutoJoinTest", "ReconfigurableQuorumIntegrationTest"],
 )
 def test_no_method_is_left_out(
     tested: Mapping[str, Sequence[str]], different: Mapping[str, Different], count: int
