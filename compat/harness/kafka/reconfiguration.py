@@ -1,9 +1,10 @@
-"""Change the voters of a running quorum with MetadataQuorumCommand, and see what came of it."""
+"""Change the voters of a running quorum, with Kafka's tool or ours, and see what came of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from compat.harness.kafka.nodes import run_command
 from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
 from compat.harness.kafka.tools import KafkaTools
 from compat.harness.waiting import wait_until
@@ -73,6 +74,13 @@ def wait_for_voters(quorum: ControllerQuorum, *controllers: Controller) -> None:
     wait_until(lambda: voter_ids(quorum) == wanted, f"the voters to be {sorted(wanted)}")
 
 
+def addresses(quorum: ControllerQuorum) -> set[str]:
+    """Return the addresses of the voters."""
+    with connect(quorum.leader()) as client:
+        nodes = describe_quorum(client).nodes
+    return {f"{point.host}:{point.port}" for node in nodes for point in node.listeners}
+
+
 def directories(quorum: ControllerQuorum) -> dict[int, str]:
     """Return the directory ids of the voters by node id."""
     return {voter.replica_id: str(voter.replica_directory_id) for voter in describe(quorum).current_voters}
@@ -84,12 +92,13 @@ def wait_for_directories(quorum: ControllerQuorum, *controllers: Controller) -> 
     wait_until(lambda: directories(quorum) == wanted, f"the voters to be {wanted}")
 
 
-def add_voter(tools: KafkaTools, controller: Controller, through: Controller) -> str:
+def add_voter(tools: KafkaTools, controller: Controller, through: Controller, *options: str) -> str:
     """Run ``add-controller`` against the controller ``through``."""
-    return _command(tools, through, "--command-config", controller.properties_file, "add-controller")
+    words = ("--command-config", controller.properties_file, "add-controller")
+    return _command(tools, through, *words, *options)
 
 
-def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller) -> str:
+def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller, *options: str) -> str:
     """Run ``remove-controller`` against the leader."""
     return _command(
         tools,
@@ -99,7 +108,15 @@ def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Contro
         str(controller.node_id),
         "--controller-directory-id",
         directory_of(controller),
+        *options,
     )
+
+
+def change(quorum: ControllerQuorum, *words: str | Path, expected: int = 0) -> str:
+    """Run a ``kraft-wire`` command on the quorum without confirming it, and return what it prints."""
+    ended = run_command(*words, "--bootstrap-controller", quorum.address_list, "--yes")
+    assert ended.returncode == expected, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
 
 
 def _command(tools: KafkaTools, through: Controller, *options: str | Path) -> str:

@@ -137,8 +137,13 @@ def test_a_voter_that_moves_to_another_port_says_so(quorum: ControllerQuorum) ->
     quorum.wait_until_equal()
 
 
-def test_refusals_reach_the_administrator(quorum: ControllerQuorum, tools: KafkaTools) -> None:
+def test_a_dry_run_changes_nothing_and_refusals_reach_the_administrator(
+    quorum: ControllerQuorum, tools: KafkaTools
+) -> None:
     leader, follower = quorum.leader(), quorum.followers()[0]
+    assert "DRY RUN of adding" in add_voter(tools, follower, leader, "--dry-run")
+    assert "DRY RUN of removing" in remove_voter(quorum, tools, follower, "--dry-run")
+    assert voter_ids(quorum) == set(quorum.controllers)
     with pytest.raises(ProcessFailed, match="DuplicateVoterException"):
         add_voter(tools, follower, through=leader)
     stranger = quorum.new_controller("ours")
