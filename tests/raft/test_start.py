@@ -246,7 +246,8 @@ def test_kraft_version_1_without_voters_in_the_log() -> None:
         LoneNode(durable=durable)
 
 
-def test_a_node_that_was_formatted_without_initial_controllers_looks_for_the_quorum() -> None:
+def test_observer_discovers_leader_with_unknown_voters() -> None:
+    """KafkaRaftClientReconfigTest. Its folder was formatted with ``--no-initial-controllers``."""
     durable = DurableState(control_records=[(-1, KRaftVersionRecord(kraft_version=1))])
     servers = (("other.example", 9093),)
     node = LoneNode(config(static=VoterSet(), bootstrap_servers=servers), durable, start=False)

@@ -89,10 +89,12 @@ class ControllerQuorum:
 
     # Starting.
 
-    def new_controller(self, kind: ControllerKind, properties: Mapping[str, str] | None = None) -> Controller:
+    def new_controller(
+        self, kind: ControllerKind, properties: Mapping[str, str] | None = None, place: Place = HERE
+    ) -> Controller:
         """Create and format a controller that is no voter yet, without starting it."""
         id = max(self.controllers) + 1
-        self.ports[id], self.places[id] = free_port(), HERE
+        self.ports[id], self.places[id] = free_port(), place
         controller = self._make(kind, id, properties or {})
         controller.format(self.cluster_id, "--no-initial-controllers")
         self.controllers[id] = controller

@@ -1,9 +1,10 @@
-"""Change the voters of a running quorum with MetadataQuorumCommand, and see what came of it."""
+"""Change the voters of a running quorum, with Kafka's tool or ours, and see what came of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from compat.harness.kafka.nodes import run_command
 from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
 from compat.harness.kafka.tools import KafkaTools
 from compat.harness.waiting import wait_until
@@ -30,7 +31,7 @@ def directory_of(controller: Controller) -> str:
 
 
 def wait_until_caught_up(quorum: ControllerQuorum, controller: Controller) -> None:
-    """Wait until an observer has once had the whole log."""
+    """Wait until an observer has once had the whole log, and answers requests: Java's fetches before."""
 
     def caught_up() -> bool:
         found = describe(quorum)
@@ -40,6 +41,31 @@ def wait_until_caught_up(quorum: ControllerQuorum, controller: Controller) -> No
         )
 
     wait_until(caught_up, f"{controller.name} to catch up")
+    wait_until(lambda: _answers(controller), f"{controller.name} to answer")
+
+
+def _answers(controller: Controller) -> bool:
+    try:
+        with connect(controller, timeout_s=2.0) as client:
+            describe_quorum(client)
+    except OSError:
+        return False
+    return True
+
+
+def wait_until_brokers_follow(quorum: ControllerQuorum) -> None:
+    """Wait until all brokers have fetched from the leader.
+
+    Only then may controllers that their properties name be stopped: a broker looks for a leader nowhere else.
+    """
+
+    def follow() -> bool:
+        found = describe(quorum)
+        return found.error_code == ErrorCode.NONE and set(quorum.brokers) <= {
+            each.replica_id for each in found.observers
+        }
+
+    wait_until(follow, "all brokers to follow the leader")
 
 
 def wait_for_voters(quorum: ControllerQuorum, *controllers: Controller) -> None:
@@ -48,12 +74,31 @@ def wait_for_voters(quorum: ControllerQuorum, *controllers: Controller) -> None:
     wait_until(lambda: voter_ids(quorum) == wanted, f"the voters to be {sorted(wanted)}")
 
 
-def add_voter(tools: KafkaTools, controller: Controller, through: Controller) -> str:
+def addresses(quorum: ControllerQuorum) -> set[str]:
+    """Return the addresses of the voters."""
+    with connect(quorum.leader()) as client:
+        nodes = describe_quorum(client).nodes
+    return {f"{point.host}:{point.port}" for node in nodes for point in node.listeners}
+
+
+def directories(quorum: ControllerQuorum) -> dict[int, str]:
+    """Return the directory ids of the voters by node id."""
+    return {voter.replica_id: str(voter.replica_directory_id) for voter in describe(quorum).current_voters}
+
+
+def wait_for_directories(quorum: ControllerQuorum, *controllers: Controller) -> None:
+    """Wait until these controllers are the voters, with the directory ids of their folders."""
+    wanted = {controller.node_id: directory_of(controller) for controller in controllers}
+    wait_until(lambda: directories(quorum) == wanted, f"the voters to be {wanted}")
+
+
+def add_voter(tools: KafkaTools, controller: Controller, through: Controller, *options: str) -> str:
     """Run ``add-controller`` against the controller ``through``."""
-    return _command(tools, through, "--command-config", controller.properties_file, "add-controller")
+    words = ("--command-config", controller.properties_file, "add-controller")
+    return _command(tools, through, *words, *options)
 
 
-def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller) -> str:
+def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Controller, *options: str) -> str:
     """Run ``remove-controller`` against the leader."""
     return _command(
         tools,
@@ -63,7 +108,15 @@ def remove_voter(quorum: ControllerQuorum, tools: KafkaTools, controller: Contro
         str(controller.node_id),
         "--controller-directory-id",
         directory_of(controller),
+        *options,
     )
+
+
+def change(quorum: ControllerQuorum, *words: str | Path, expected: int = 0) -> str:
+    """Run a ``kraft-wire`` command on the quorum without confirming it, and return what it prints."""
+    ended = run_command(*words, "--bootstrap-controller", quorum.address_list, "--yes")
+    assert ended.returncode == expected, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
 
 
 def _command(tools: KafkaTools, through: Controller, *options: str | Path) -> str:

@@ -12,9 +12,8 @@ from compat.conftest import make_workspace
 from compat.harness import clients
 from compat.harness.kafka.cluster import NEWEST_KAFKA, ControllerKind
 from compat.harness.kafka.jars import find_jars
-from compat.harness.kafka.nodes import run_command
 from compat.harness.kafka.quorum import ControllerQuorum, connect
-from compat.harness.kafka.reconfiguration import voter_ids, wait_for_voters
+from compat.harness.kafka.reconfiguration import change, voter_ids, wait_for_voters
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.ports import HOST, free_port
 from compat.harness.processes import Workspace
@@ -51,13 +50,6 @@ def quorum(
         yield quorum
 
 
-def run(quorum: ControllerQuorum, *words: str | Path, expected: int = 0) -> str:
-    """Run a command on the quorum, and return what it prints."""
-    ended = run_command(*words, "--bootstrap-controller", quorum.address_list, "--yes")
-    assert ended.returncode == expected, ended.stdout + ended.stderr
-    return ended.stdout + ended.stderr
-
-
 def registered(quorum: ControllerQuorum) -> set[int]:
     """Return the ids of the controllers that are registered."""
     request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
@@ -90,14 +82,14 @@ def test_a_controller_is_added_and_removed_with_its_registration(
     first = list(quorum.controllers.values())
     newcomer = quorum.new_controller(kind)
     newcomer.start()
-    printed = run(quorum, "quorum", "add", newcomer.properties_file)
+    printed = change(quorum, "quorum", "add", newcomer.properties_file)
     assert f"Node {newcomer.node_id} is a voter. The change is committed." in printed
     wait_for_voters(quorum, *first, newcomer)
     clients.create_topic(quorum.admin(), "with-four", 1, 1)
     wait_until(lambda: newcomer.node_id in registered(quorum), "the newcomer to be registered")
 
     newcomer.stop()
-    printed = run(quorum, "quorum", "remove", str(newcomer.node_id))
+    printed = change(quorum, "quorum", "remove", str(newcomer.node_id))
     assert f"Node {newcomer.node_id} is no voter any more. The change is committed." in printed
     assert f"The registration of controller {newcomer.node_id} is removed." in printed
     assert voter_ids(quorum) == {each.node_id for each in first}
@@ -108,9 +100,9 @@ def test_a_controller_is_added_and_removed_with_its_registration(
 
 def test_the_leader_is_removed_and_promoted_again(quorum: ControllerQuorum) -> None:
     leader = quorum.leader()
-    run(quorum, "quorum", "remove", str(leader.node_id), expected=13)
+    change(quorum, "quorum", "remove", str(leader.node_id), expected=13)
     assert leader.node_id not in voter_ids(quorum)
-    printed = run(quorum, "quorum", "promote", str(leader.node_id))
+    printed = change(quorum, "quorum", "promote", str(leader.node_id))
     assert f"at CONTROLLER://{leader.address}" in printed
     assert leader.node_id in voter_ids(quorum)
     clients.create_topic(quorum.admin(), "again", 1, 1)
@@ -121,7 +113,7 @@ def test_a_controller_that_joins_by_itself_is_not_removed(quorum: ControllerQuor
     joined = quorum.new_controller("java", {"controller.quorum.auto.join.enable": "true"})
     joined.start()
     wait_until(lambda: joined.node_id in voter_ids(quorum), "the newcomer to join")
-    printed = run(quorum, "quorum", "remove", str(joined.node_id), expected=11)
+    printed = change(quorum, "quorum", "remove", str(joined.node_id), expected=11)
     assert f"controller {joined.node_id} runs with controller.quorum.auto.join.enable=true" in printed
 
 
@@ -139,6 +131,6 @@ def test_a_controller_that_is_gone_keeps_no_feature_down(
     register(quorum, GONE, {"metadata.version": (1, before), "kraft.version": (0, 1)})
     wait_until(lambda: GONE in registered(quorum), "the controller that is gone to be registered")
     assert upgrade(quorum, after) == ErrorCode.INVALID_UPDATE_VERSION
-    printed = run(quorum, "registrations", "refresh", "--id", str(GONE))
+    printed = change(quorum, "registrations", "refresh", "--id", str(GONE))
     assert f"Controller {GONE} is registered with these features." in printed
     assert upgrade(quorum, after) == ErrorCode.NONE

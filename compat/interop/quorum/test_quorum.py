@@ -93,6 +93,8 @@ def test_every_controller_is_a_voter_and_registered(quorum: ControllerQuorum, to
     replication = tools.quorum(leader.address, "describe", "--replication")
     assert replication.count("Follower") == 2
     assert replication.count("Observer") == len(quorum.brokers)
+    readable = tools.quorum(leader.address, "describe", "--replication", "--human-readable")
+    assert readable.count("ms ago") >= 2 * len(quorum.controllers)
 
     def registered() -> bool:
         records = tools.metadata_records(*segments(leader.data_folder))

@@ -12,12 +12,14 @@ import pytest
 from compat.conftest import make_workspace
 from compat.harness.kafka.nodes import run_command
 from compat.harness.kafka.quorum import Controller, ControllerQuorum, flip_a_bit
+from compat.harness.kafka.reconfiguration import directory_of
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools, segments
 from compat.harness.wire import WireClient
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.protocol.uuid import Uuid
 
 QUORUM_STATE = "__cluster_metadata-0/quorum-state"
 TOPICS = {f"committed-{number}" for number in range(40)}
@@ -51,7 +53,11 @@ def _topics(controller: Controller, tools: KafkaTools) -> set[str]:
 def _votes_for(quorum: ControllerQuorum, voter: Controller, candidate: Controller) -> bool:
     """Whether a voter votes for a candidate whose log is longer and newer than any other."""
     asked = PartitionData(
-        replica_id=candidate.node_id, replica_epoch=50, last_offset_epoch=49, last_offset=100_000
+        replica_id=candidate.node_id,
+        replica_directory_id=Uuid.parse(directory_of(candidate)),
+        replica_epoch=50,
+        last_offset_epoch=49,
+        last_offset=100_000,
     )
     request = VoteRequest(
         cluster_id=quorum.cluster_id,

@@ -19,6 +19,7 @@ from compat.harness.kafka.reconfiguration import (
     remove_voter,
     voter_ids,
     wait_for_voters,
+    wait_until_brokers_follow,
     wait_until_caught_up,
 )
 from compat.harness.kafka.tool_server import ToolServer
@@ -82,6 +83,7 @@ def test_voters_are_added_and_removed_one_after_the_other_until_all_are_others(
         assert f"KRaft controller {gone.node_id} with directory id {directory_of(gone)}" in printed
         voters.remove(gone)
         wait_for_voters(quorum, *voters)
+        wait_until_brokers_follow(quorum)
         gone.stop()
         _create_topic(quorum, f"after-{number}")
     assert not voter_ids(quorum) & {controller.node_id for controller in old}
@@ -135,8 +137,13 @@ def test_a_voter_that_moves_to_another_port_says_so(quorum: ControllerQuorum) ->
     quorum.wait_until_equal()
 
 
-def test_refusals_reach_the_administrator(quorum: ControllerQuorum, tools: KafkaTools) -> None:
+def test_a_dry_run_changes_nothing_and_refusals_reach_the_administrator(
+    quorum: ControllerQuorum, tools: KafkaTools
+) -> None:
     leader, follower = quorum.leader(), quorum.followers()[0]
+    assert "DRY RUN of adding" in add_voter(tools, follower, leader, "--dry-run")
+    assert "DRY RUN of removing" in remove_voter(quorum, tools, follower, "--dry-run")
+    assert voter_ids(quorum) == set(quorum.controllers)
     with pytest.raises(ProcessFailed, match="DuplicateVoterException"):
         add_voter(tools, follower, through=leader)
     stranger = quorum.new_controller("ours")

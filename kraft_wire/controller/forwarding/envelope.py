@@ -8,7 +8,8 @@ The response of the envelope itself has the errors of the envelope: PRINCIPAL_DE
 INVALID_REQUEST for an API that is not forwardable or an invalid address; UNSUPPORTED_VERSION for an inner
 request that can't be decoded (the broker then closes its client's connection). If the inner response says
 NOT_CONTROLLER, so does the envelope, without content: the broker asks another controller, and the client
-sees no error.
+sees no error. Raft's NOT_LEADER_OR_FOLLOWER counts as NOT_CONTROLLER. In Java it doesn't for changes of the
+voters: a broker asks a leader that was removed again and again.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ import msgspec
 from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.protocol.errors import ApiError, ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.default_principal_data import DefaultPrincipalData
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.security.principal import Principal
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.headers import decode_request_header, encode_response
@@ -35,6 +38,12 @@ from kraft_wire.wire.refused_items import decode_or_refuse
 
 PRINCIPAL_VERSION_BYTES: Final = 2
 _FIRST_ITEMS: Final = 10
+_ANSWERED_BY_RAFT: Final = (
+    DescribeQuorumRequest.API_KEY,
+    AddRaftVoterRequest.API_KEY,
+    RemoveRaftVoterRequest.API_KEY,
+)
+"""The forwardable requests to which a node that doesn't lead answers NOT_LEADER_OR_FOLLOWER."""
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True):
@@ -97,9 +106,8 @@ def wrap(forwarded: ForwardedRequest, response: Message) -> EnvelopeResponse:
 
     Raises EncodeError if the response can't be encoded in the version of the request, unless it is large.
     """
-    not_controller = ErrorCode.NOT_CONTROLLER
-    if forwarded.api_key == DescribeQuorumRequest.API_KEY:
-        not_controller = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    is_raft_s = forwarded.api_key in _ANSWERED_BY_RAFT
+    not_controller = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_raft_s else ErrorCode.NOT_CONTROLLER
     if any(code == not_controller for code in _error_codes(response)):
         return EnvelopeResponse(response_data=None, error_code=int(ErrorCode.NOT_CONTROLLER))
     if is_large(response):

@@ -13,12 +13,16 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import create_topics_response as create_topics
 from kraft_wire.protocol.messages import describe_quorum_response as quorum
 from kraft_wire.protocol.messages import elect_leaders_response as elect_leaders
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.security.principal import Principal
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.headers import decode_response, encode_request, encode_response
@@ -29,6 +33,8 @@ CREATE_TOPICS = 19
 ELECT_LEADERS = 43
 BROKER_HEARTBEAT = 63
 DESCRIBE_QUORUM = 55
+ADD_VOTER = 80
+REMOVE_VOTER = 81
 ALICE = Principal("User", "alice", token_authenticated=True)
 
 
@@ -144,6 +150,14 @@ def quorum_answer(code: ErrorCode) -> Message:
     return quorum.DescribeQuorumResponse(topics=[topic])
 
 
+def add_answer(code: ErrorCode) -> Message:
+    return AddRaftVoterResponse(error_code=int(code))
+
+
+def remove_answer(code: ErrorCode) -> Message:
+    return RemoveRaftVoterResponse(error_code=int(code))
+
+
 @pytest.mark.parametrize(
     ("request_", "answer", "moved"),
     [
@@ -154,6 +168,8 @@ def quorum_answer(code: ErrorCode) -> Message:
             quorum_answer,
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ),
+        (sealed(ADD_VOTER, 1, AddRaftVoterRequest()), add_answer, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (sealed(REMOVE_VOTER, 0, RemoveRaftVoterRequest()), remove_answer, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     ],
 )
 def test_a_client_never_sees_that_the_controller_moved(

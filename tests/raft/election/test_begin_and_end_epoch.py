@@ -205,6 +205,13 @@ def test_a_second_leader_for_the_epoch_that_we_follow_is_refused(leaderless: Lon
     assert leaderless.core.leader_id == 2
 
 
+def test_handle_begin_quorum_request_more_endpoints(leaderless: LoneNode) -> None:
+    """KafkaRaftClientReconfigTest. The leader also listens where this node doesn't need it."""
+    follow(leaderless)
+    assert begun(leaderless, begin(5, listeners=("ANOTHER_LISTENER", LISTENER))) == (0, 2, 5)
+    assert (leaderless.core.role, leaderless.core.leader_id) == (Role.FOLLOWER, 2)
+
+
 def test_a_claim_that_we_lead_is_right_or_refused(node: LoneNode) -> None:
     assert begun(node, begin(1, leader=1)) == (0, 1, 1)
     assert begun(node, begin(5, leader=1)) == (ErrorCode.INVALID_REQUEST, 1, 1)

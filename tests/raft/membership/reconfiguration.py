@@ -21,7 +21,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import VersionRange
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, VersionRange, endpoints_of
 from tests.raft.core_quorum import PORT, VERSIONS, CoreQuorum, QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import Caller
@@ -146,10 +146,35 @@ def all_know(quorum: CoreQuorum, *ids: int) -> bool:
     return all(voters_of(node) == ids for node in quorum.nodes.values() if node.is_up)
 
 
+def put_new_disk(quorum: CoreQuorum, id: int, formatted: DurableState) -> QuorumNode:
+    """Put a node with a new disk, and so another directory id, in the place of a voter, without starting
+    it."""
+    config = msgspec.structs.replace(quorum.nodes[id].config, directory_id=Uuid(bytes([77] * 16)))
+    quorum.nodes[id] = QuorumNode(quorum, config, formatted)
+    return quorum.nodes[id]
+
+
 def with_new_disk(quorum: CoreQuorum, lost: QuorumNode) -> QuorumNode:
-    """Replace the disk of a node: it comes back empty, with another directory id. Returns the node."""
+    """Replace the disk of a node that crashes: it comes back empty. Returns the node."""
     lost.crash()
-    config = msgspec.structs.replace(lost.config, directory_id=Uuid(bytes([77] * 16)))
-    fresh = quorum.nodes[lost.id] = QuorumNode(quorum, config, DurableState())
+    fresh = put_new_disk(quorum, lost.id, DurableState())
     fresh.start()
     return fresh
+
+
+def endpoints(node: QuorumNode, voter: int) -> Endpoints:
+    """Return the endpoints of a voter as a node knows them."""
+    return node.running.voters.endpoints_of(voter)
+
+
+def advertise_more(node: QuorumNode) -> None:
+    """Let a node advertise one more endpoint after its next start."""
+    own = endpoints_of([(LISTENER, f"node-{node.id}", PORT), ("INTERNAL", f"node-{node.id}", PORT + 1)])
+    node.config = msgspec.structs.replace(node.config, endpoints=own)
+
+
+def known_keys(leader: QuorumNode) -> dict[int, ReplicaKey]:
+    """Return what the voters of a quorum with kraft.version 0 have told its leader, by node id."""
+    leadership = leader.running._quorum.leadership
+    assert leadership is not None
+    return {voter.key.id: voter.key for voter in leadership.static_voters.voters}

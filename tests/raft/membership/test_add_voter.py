@@ -59,7 +59,7 @@ def test_add_voter_is_answered_only_when_it_is_committed() -> None:
     assert asked.error is ErrorCode.NONE
 
 
-def test_add_voter_is_answered_when_appended_if_the_request_says_so() -> None:
+def test_add_voter_completes_early_with_ack_when_committed_false() -> None:
     quorum = with_observers(3, 1)
     leader = quorum.leader
     for node in quorum.nodes.values():
@@ -72,11 +72,13 @@ def test_add_voter_is_answered_when_appended_if_the_request_says_so() -> None:
     assert again.error is ErrorCode.REQUEST_TIMED_OUT, "the first change isn't committed"
 
 
-def test_add_voter_invalid_cluster_id() -> None:
+@pytest.mark.parametrize("cluster_id", ["", "another"])
+def test_add_voter_invalid_cluster_id(cluster_id: str) -> None:
     quorum = with_observers(3, 1)
-    asked = Asked(quorum.leader, add_request(quorum.nodes[4], cluster_id="another"))
+    asked = Asked(quorum.leader, add_request(quorum.nodes[4], cluster_id=cluster_id))
     assert asked.error is ErrorCode.INCONSISTENT_CLUSTER_ID
-    assert "'another'" in asked.text
+    assert f"{cluster_id!r}" in asked.text
+    assert voters_of(quorum.leader) == (1, 2, 3)
     assert add(quorum, 4, cluster_id=None).error is ErrorCode.NONE
 
 
@@ -173,7 +175,7 @@ def test_add_voter_to_a_newcomer_that_is_down() -> None:
     assert asked.text.startswith("node 4 did not answer at node-4:9093")
 
 
-def test_add_voter_with_api_versions_from_incorrect_node() -> None:
+def test_an_answer_to_the_question_of_an_earlier_change_is_ignored() -> None:
     quorum = with_observers(3, 2)
     leader = quorum.leader
     quorum.cut((leader.id, 4), (leader.id, 5))
@@ -202,10 +204,14 @@ def test_add_voter_invalid_feature_version(feature: SupportedFeatureKey | None) 
     assert voters_of(quorum.leader) == (1, 2, 3)
 
 
-def test_add_voter_to_a_newcomer_whose_api_versions_is_an_error() -> None:
+def test_add_voter_with_api_versions_from_incorrect_node() -> None:
+    """The node that listens at the newcomer's address refuses the question."""
     quorum = with_observers(3, 1)
     quorum.nodes[4].versions = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    assert add(quorum, 4).error is ErrorCode.REQUEST_TIMED_OUT
+    asked = add(quorum, 4)
+    assert asked.error is ErrorCode.REQUEST_TIMED_OUT
+    assert asked.text.endswith("answered ApiVersions with INVALID_REQUEST")
+    assert voters_of(quorum.leader) == (1, 2, 3)
 
 
 def test_add_voter_with_lagging_new_voter() -> None:
@@ -237,16 +243,38 @@ def _stop_fetching(quorum: CoreQuorum, observer: int) -> None:
     quorum.leader.propose()
 
 
-def test_add_voter_fails_when_losing_leadership() -> None:
-    quorum = with_observers(3, 1)
+def _resign_while_asking(quorum: CoreQuorum) -> Asked:
+    """Let the leader resign, because it hears from no majority, while it asks the newcomer for its
+    versions."""
     leader = quorum.leader
-    quorum.cut(*((leader.id, other) for other in quorum.nodes if other != leader.id))
-    asked = Asked(leader, add_request(quorum.nodes[4], ack_when_committed=True))
-    quorum.run_until(lambda: bool(quorum.others_than(leader)))
-    quorum.heal()
+    quorum.isolate(leader.id)
+    asked = Asked(leader, add_request(quorum.nodes[4]))
     quorum.run_until(lambda: leader not in quorum.leaders)
-    assert asked.is_answered
-    assert asked.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT)
+    return asked
+
+
+def test_add_voter_fails_when_losing_leadership() -> None:
+    quorum = with_observers(3, 1, request_timeout_ms=5_000)
+    leader = quorum.leader
+    asked = _resign_while_asking(quorum)
+    assert asked.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert voters_of(leader) == (1, 2, 3)
+
+
+def test_a_leader_that_resigned_during_a_change_and_leads_again_has_none_pending() -> None:
+    quorum = with_observers(3, 1, request_timeout_ms=5_000)
+    former = quorum.leader
+    _resign_while_asking(quorum)
+    quorum.heal()
+    quorum.elect()
+    while quorum.leader is not former:
+        quorum.shut_down(other := quorum.leader)
+        quorum.elect()
+        other.start()
+    quorum.run_until(quorum.agree)
+    assert voters_of(former) == (1, 2, 3)
+    assert add(quorum, 4).error is ErrorCode.NONE
+    quorum.run_until(lambda: all_know(quorum, 1, 2, 3, 4))
 
 
 def test_a_change_that_was_not_committed_is_undone_by_the_next_leader() -> None:

@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.raft.effects import JoinRefused, SendRequest
-from tests.raft.core_quorum import QuorumNode
-from tests.raft.membership.reconfiguration import all_know, remove, voters_of, with_new_disk, with_observers
+from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.membership.played_leader import PlayedLeader
+from tests.raft.membership.reconfiguration import (
+    all_know,
+    put_new_disk,
+    remove,
+    voters_of,
+    with_new_disk,
+    with_observers,
+)
 
 
 def _api_keys(node: QuorumNode) -> list[int]:
     return [effect.request.API_KEY for effect in node.effects if isinstance(effect, SendRequest)]
+
+
+def test_auto_remove_old_voter() -> None:
+    """It is asked for again as long as the log still has the old directory."""
+    quorum = CoreQuorum(2, auto_join=True)
+    old = quorum.nodes[1]
+    leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
+    for times in (1, 2):
+        leader.lead_for_a_fetch_timeout()
+        removals = leader.asked(RemoveRaftVoterRequest)
+        assert len(removals) == times
+        assert (removals[-1].voter_id, removals[-1].voter_directory_id) == old.config.replica_key
+        leader.answer(RemoveRaftVoterRequest, RemoveRaftVoterResponse())
+    assert not leader.asked(AddRaftVoterRequest)
+
+
+def test_auto_add_new_voter() -> None:
+    """It is asked for again if the answer is lost. The answer comes before the commit."""
+    quorum = CoreQuorum(2, 1, auto_join=True)
+    quorum.nodes[3].formatted = quorum.nodes[1].formatted
+    leader = PlayedLeader(quorum.nodes[3])
+    for times in (1, 2):
+        leader.lead_for_a_fetch_timeout()
+        assert len(leader.asked(AddRaftVoterRequest)) == times
+    addition = leader.asked(AddRaftVoterRequest)[-1]
+    config = leader.node.config
+    assert (addition.voter_id, addition.voter_directory_id) == config.replica_key
+    assert [(each.name, each.host, each.port) for each in addition.listeners] == list(config.endpoints)
+    assert not addition.ack_when_committed
+    leader.answer(AddRaftVoterRequest, AddRaftVoterResponse())
+    leader.change_voters(leader.node.running.voters.with_added(config.voter))
+    assert leader.node.running.is_voter
 
 
 def test_an_observer_joins() -> None:
@@ -22,25 +66,26 @@ def test_observers_join_one_after_the_other() -> None:
     quorum.run_until(lambda: all_know(quorum, 1, 2, 3, 4, 5), within_ms=60_000)
 
 
-def test_an_observer_does_not_join_by_default() -> None:
+def test_observer_does_not_add_itself_when_auto_join_disabled() -> None:
     quorum = with_observers(3, 1)
     quorum.run_for(20_000)
     assert voters_of(quorum.leader) == (1, 2, 3)
     assert not {80, 81} & set(_api_keys(quorum.nodes[4]))
 
 
-def test_with_kraft_version_0_nobody_joins() -> None:
+def test_observer_does_not_auto_join_with_kraft_version_0() -> None:
     quorum = with_observers(3, 1, kraft_version=0, auto_join=True)
     quorum.run_for(20_000)
     assert not {80, 81} & set(_api_keys(quorum.nodes[4]))
 
 
-def test_a_voter_with_a_new_disk_removes_its_old_self_and_joins() -> None:
+def test_observer_removes_old_voter_and_auto_joins() -> None:
     quorum = with_observers(3, 0, auto_join=True)
     fresh = with_new_disk(quorum, quorum.followers()[0])
     quorum.run_until(lambda: fresh.running.is_voter, within_ms=60_000)
     quorum.run_until(quorum.agree)
-    assert _api_keys(fresh).index(81) < _api_keys(fresh).index(80)
+    quorum.run_for(10_000)
+    assert [key for key in _api_keys(fresh) if key in (80, 81, 82)] == [81, 80]
 
 
 def test_a_voter_that_was_removed_joins_again() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kraft_wire.log.control import decode_control_batch
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.events import UpgradeKraftVersion
 from kraft_wire.raft.membership.change import ChangeRefused
@@ -30,7 +32,8 @@ def _refusal(node: QuorumNode) -> str:
     return refused.value.text
 
 
-def test_the_log_gets_the_voters_that_have_described_themselves() -> None:
+def test_kraft_upgrade_version() -> None:
+    """The log gets the voters as they have described themselves."""
     quorum = _static_quorum()
     quorum.run_for(5000)
     quorum.leader.step(UPGRADE)
@@ -71,12 +74,28 @@ def test_a_sole_voter_knows_itself() -> None:
     assert quorum.leader.running.kraft_version == 1
 
 
-def test_it_waits_for_voters_that_have_not_described_themselves() -> None:
+def test_update_voter_after_kraft_version_upgrade() -> None:
+    quorum = _static_quorum()
+    quorum.run_for(5000)
+    quorum.leader.step(UPGRADE)
+    quorum.run_until(quorum.agree)
+    leader, moved = quorum.leader, quorum.followers()[0]
+    asked = Asked(leader, update_request(moved, leader.running.epoch, port=9999))
+    assert asked.error is ErrorCode.NONE
+    (voters,) = decode_control_batch(leader.batches[-1])
+    assert isinstance(voters, VotersRecord)
+    assert [each.port for each in leader.running.voters.endpoints_of(moved.id)] == [9999]
+
+
+def test_invalid_kraft_upgrade_version() -> None:
+    """It needs the directory ids of all voters, which these tell the leader some time after its election."""
     quorum = CoreQuorum(3, kraft_version=0)
     silent = quorum.nodes[3]
     quorum.start()
     silent.crash()
     quorum.elect()
+    other = 3 - quorum.leader.id
+    assert f"the directory ids of the voters {other}, 3 yet" in _refusal(quorum.leader)
     quorum.run_for(5000)
     assert "the directory ids of the voters 3 yet" in _refusal(quorum.leader)
     silent.start()
