@@ -28,7 +28,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     a step. ``has_elr`` is whether eligible.leader.replicas.version is 1.
 
     With ``voters_change`` the voters change while the cluster runs; with ``auto_join`` nodes make themselves
-    voters.
+    voters. If they are ``drafted``, they speak KIP-853's draft.
     """
 
     seed: int
@@ -56,6 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     has_elr: bool = True
     voters_change: bool = False
     auto_join: bool = False
+    drafted: bool = False
     only: tuple[int, ...] | None = None
 
     @property

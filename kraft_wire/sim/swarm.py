@@ -23,6 +23,9 @@ from kraft_wire.sim.randomness import stream
 RARE = ("move", "replace-disk")
 """The faults that few runs with voters that change have."""
 
+DRAFTED_SHARE = 0.1
+"""The share of runs with voters that change that speak KIP-853's draft."""
+
 SAFETY_SHARE = 0.7
 RECOVERY_MS = 18_000
 """The end of a run has no faults, so that the cluster can recover: a share of a short run, this long in a
@@ -97,6 +100,7 @@ def membership_of(seed: int, seconds: int = 60) -> Options:
         observers=chance.choice((1, 1, 2, 3)),
         voters_change=True,
         auto_join=chance.random() < 0.2,
+        drafted=stream(seed, "swarm of dialects").random() < DRAFTED_SHARE,
         fault_kinds=(*kinds, *changes),
     )
 

@@ -17,7 +17,6 @@ from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.epochs import EpochCache
 from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.errors import UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
@@ -54,12 +53,11 @@ from kraft_wire.raft.membership.voters import (
     voter_set,
 )
 from kraft_wire.raft.roles import Role
-from tests.raft.carried import carried_request, carried_response
+from kraft_wire.sim.network.wire import Wire
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import FLUSH_MS, Caller, QuorumPorts, Snapshot
 
 ONE_WAY_MS = 1
-VERSIONS = {1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 59: 1, 80: 1, 81: 0, 82: 0}
 PORT = 9093
 
 
@@ -236,7 +234,8 @@ class CoreQuorum:
         self._sequence = count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self.refuse_pre_votes = False
-        self.dialect = DRAFTED if LISTENER in settings.get("drafted_listeners", ()) else None
+        is_drafted = LISTENER in settings.get("drafted_listeners", ())
+        self._wire = Wire(is_encoded=True, dialect=DRAFTED if is_drafted else None)
         self.garble_records = False
         self._cut: set[tuple[int, int]] = set()
         self._votes: dict[tuple[int, int], int] = {}
@@ -349,11 +348,10 @@ class CoreQuorum:
             if isinstance(request, ApiVersionsRequest):
                 self.answer(target, call, target.versions)
                 return
-            try:
-                read, version = carried_request(request, VERSIONS[request.API_KEY], self.dialect)
-            except UnsupportedVersion:
+            if not self._wire.can_carry(request):
                 source.step(RequestFailed(request_id, Failure.UNSUPPORTED))
                 return
+            read, version = self._wire.request(request)
             target.step(RpcRequest(call, read, version, LISTENER))
 
         self.later(ONE_WAY_MS, arrive)
@@ -368,8 +366,7 @@ class CoreQuorum:
             if (target.id, caller.id) in self._cut:
                 return
             if self._in_flight.pop(caller, None) and source.life == caller.life:
-                read = carried_response(response, self.dialect)
-                source.step(ResponseReceived(caller.request_id, read))
+                source.step(ResponseReceived(caller.request_id, self._wire.response(response)))
 
         self.later(ONE_WAY_MS, arrive)
 

@@ -100,20 +100,20 @@ def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> Non
 def _skip_pre_vote(quorum: QuorumState, call: Call) -> None:
     """Do without the pre-vote of a voter that doesn't know them: Kafka before KIP-996, or KIP-853's draft.
 
-    A candidate without pre-votes ends a leader that is well. So the others must be enough for a majority, or
-    no leader may have been heard of for a while.
+    A candidate without pre-votes ends a leader that is well. So such a voter counts only when no leader has
+    been heard of for a while. As it has been reached, a node that is cut off doesn't raise its epoch.
     """
     state = quorum.state
-    if not isinstance(state, Prospective):
-        quorum.back_off(call)
-    elif elections.needs_no_pre_vote(quorum, state):
-        elections.become_candidate(quorum)
-    else:
-        quorum.back_off(call)
-        tally = state.tally.with_unreachable(call.peer.id)
-        _count(quorum, state, tally)
-        if tally.is_out_of_reach and quorum.state.ROLE is Role.PROSPECTIVE:
-            elections.wait_for_leader(quorum)
+    quorum.back_off(call)
+    if not isinstance(state, Prospective) or call.peer.id not in state.tally.voters:
+        return
+    if elections.needs_no_pre_vote(quorum, state):
+        _count(quorum, state, state.tally.with_answer(call.peer.id, granted=True))
+        return
+    tally = state.tally.with_unreachable(call.peer.id)
+    _count(quorum, state, tally)
+    if tally.is_out_of_reach and quorum.state.ROLE is Role.PROSPECTIVE:
+        elections.wait_for_leader(quorum)
 
 
 def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) -> None:

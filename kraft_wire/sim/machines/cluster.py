@@ -14,6 +14,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import RaftConfig
+from kraft_wire.raft.drafted.dialect import DRAFTED
 from kraft_wire.raft.membership.voters import (
     ReplicaKey,
     Voter,
@@ -55,7 +56,8 @@ class Cluster:
         self.scheduler = Scheduler()
         links = Links(self.scheduler, stream(options.seed, "links"), options.link)
         chance = stream(options.seed, "network")
-        self.network = Network(self.scheduler, links, chance, options.messages)
+        dialect = DRAFTED if options.drafted else None
+        self.network = Network(self.scheduler, links, chance, options.messages, dialect)
         self.network.garble = self._garbled
         self.nodes: dict[int, SimNode] = {}
         self.checkers = Checkers(self.nodes, without)
@@ -89,6 +91,7 @@ class Cluster:
                 (host_of(each), PORT) for each in (options.ids if options.voters_change else addresses)
             ),
             auto_join=options.auto_join,
+            drafted_listeners=(LISTENER,) if options.drafted else (),
             fetch_max_bytes=options.fetch_max_bytes,
             fetch_snapshot_max_bytes=options.fetch_snapshot_max_bytes,
             max_retention_bytes=options.retention_bytes,

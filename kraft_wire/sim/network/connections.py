@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import msgspec
@@ -27,14 +27,13 @@ from kraft_wire.raft.events import (
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Lane, lane_of
 from kraft_wire.sim.network.links import Links
+from kraft_wire.sim.network.wire import Wire
 from kraft_wire.sim.scheduler import Scheduler
+from kraft_wire.wire.dialect import Dialect
 
 LISTENER: Final = "CONTROLLER"
 CLUSTER_ID: Final = "1Db5QLSqSZieL3rJBUUegA"
 PORT: Final = 9093
-VERSIONS: Final[Mapping[int, int]] = {
-    1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 59: 1, 70: 0, 80: 1, 81: 0, 82: 0,
-}  # fmt: skip
 LATEST_DUPLICATE_US: Final = 5_000_000
 
 
@@ -118,9 +117,17 @@ class Network:
     """All connections. A request's token is a number that only the network interprets. ``unroutable`` has
     pairs of a node and a host that the node cannot reach."""
 
-    def __init__(self, scheduler: Scheduler, links: Links, chance: random.Random, faults: Faults) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        links: Links,
+        chance: random.Random,
+        faults: Faults,
+        dialect: Dialect | None = None,
+    ) -> None:
         self.links = links
         self.faults = faults
+        self._wire = Wire(is_encoded=faults.on_the_wire, dialect=dialect)
         self.nodes: dict[int, Endpoint] = {}
         self.unroutable: set[tuple[int, str]] = set()
         self.garble: Callable[[int, Message], Message] | None = None
@@ -167,6 +174,12 @@ class Network:
         if not (server.is_up and connection.is_served and connection.server_life == server.life):
             self._refuse(connection)
             return
+        if not self._wire.can_carry(request):
+            pair = server.id, connection.client.id
+            connection.to_client_us = self.links.carry(
+                pair, connection.to_client_us + 1, self._fail_unsupported, connection, request_id
+            )
+            return
         self._last_token += 1
         slot = Slot(self._last_token, request_id)
         connection.slots.append(slot)
@@ -176,14 +189,12 @@ class Network:
     def _reach_again(self, connection: Connection, request: Message) -> None:
         """Deliver a duplicate of a request. Its response goes nowhere."""
         server = connection.server
-        if server.is_up and connection.server_life == server.life:
+        if server.is_up and connection.server_life == server.life and self._wire.can_carry(request):
             self._last_token += 1
             self._hand_over(server, self._last_token, request)
 
     def _hand_over(self, server: Endpoint, token: int, request: Message) -> None:
-        version = VERSIONS[request.API_KEY]
-        if self.faults.on_the_wire:
-            request = type(request).decode(request.encode(version), version)
+        request, version = self._wire.request(request)
         server.take(RpcRequest(token, request, version, LISTENER))
 
     # Responses.
@@ -211,10 +222,7 @@ class Network:
         if not self._is_awaited(connection) or request_id not in connection.pending:
             return
         del connection.pending[request_id]
-        if self.faults.on_the_wire:
-            version = VERSIONS[response.API_KEY]
-            response = type(response).decode(response.encode(version), version)
-        client.take(ResponseReceived(request_id, response))
+        client.take(ResponseReceived(request_id, self._wire.response(response)))
 
     def _is_awaited(self, connection: Connection) -> bool:
         client = connection.client
@@ -280,6 +288,12 @@ class Network:
         client = connection.client
         if client.is_up and client.life == connection.client_life:
             client.take(RequestFailed(request_id, Failure.TIMED_OUT))
+
+    def _fail_unsupported(self, connection: Connection, request_id: int) -> None:
+        """Report a request that the server can't be asked: the client knows when it has reached it."""
+        if self._is_awaited(connection) and request_id in connection.pending:
+            del connection.pending[request_id]
+            connection.client.take(RequestFailed(request_id, Failure.UNSUPPORTED))
 
     def _close_server(self, connection: Connection) -> None:
         server = connection.server

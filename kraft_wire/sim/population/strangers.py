@@ -22,7 +22,8 @@ from kraft_wire.protocol.messages import (
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, VERSIONS, host_of
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of
+from kraft_wire.sim.network.wire import VERSIONS
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machines.cluster import Cluster

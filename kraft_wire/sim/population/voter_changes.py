@@ -12,7 +12,8 @@ from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequ
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.raft.events import RpcRequest, UpgradeKraftVersion
 from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, VERSIONS
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER
+from kraft_wire.sim.network.wire import VERSIONS
 
 if TYPE_CHECKING:
     from kraft_wire.sim.machines.cluster import Cluster

@@ -36,7 +36,7 @@ from kraft_wire.raft.drafted.dialect import DRAFTED as DIALECT
 from kraft_wire.raft.effects import ReplySnapshotBytes, SendRequest
 from kraft_wire.raft.events import ResponseReceived
 from kraft_wire.raft.membership.voters import ReplicaKey, Voter, endpoints_of, static_voters
-from tests.raft.carried import carried_response
+from kraft_wire.sim.network.wire import Wire
 from tests.raft.core_quorum import CoreQuorum
 from tests.raft.election.vote_requests import answer, vote
 from tests.raft.lone_node import (
@@ -63,6 +63,7 @@ from tests.raft.membership.reconfiguration import (
 
 DRAFTED: dict[str, Any] = {"drafted_listeners": (LISTENER,)}
 NEW_DIRECTORY = Uuid(bytes([9] * 16))
+ON_THE_WIRE = Wire(is_encoded=True, dialect=DIALECT)
 VOTE_VERSION = 1
 FETCH_VERSION = 17
 
@@ -261,7 +262,7 @@ def test_a_listener_without_the_draft_has_the_released_rules(leaderless: LoneNod
 def test_vote_response_names_the_current_leaders_endpoint(in_force: LoneNode) -> None:
     response = in_force.answer_to(vote(1, last=(0, 0)), VOTE_VERSION)
     assert isinstance(response, VoteResponse)
-    read = carried_response(response, DIALECT)
+    read = ON_THE_WIRE.response(response)
     assert isinstance(read, VoteResponse)
     assert [(node.node_id, node.host, node.port) for node in read.node_endpoints] == [
         (1, "controller.example", 9093)
@@ -276,7 +277,7 @@ def test_update_voter_response_has_the_error_and_the_current_leader_with_its_end
     leader, follower = quorum.leader, quorum.followers()[0]
     asked = Asked(follower, update_request(follower, leader.running.epoch))
     (response,) = asked.answers
-    read = carried_response(response, DIALECT)
+    read = ON_THE_WIRE.response(response)
     assert isinstance(read, UpdateRaftVoterResponse)
     assert read.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     current = read.current_leader
@@ -372,7 +373,7 @@ def test_fetch_response_names_the_leaders_endpoint_with_it() -> None:
     leader, follower = quorum.leader, quorum.followers()[0]
     node = Asked(follower, fetch(0, 0, epoch=leader.running.epoch, replica=9, max_wait_ms=0), FETCH_VERSION)
     (response,) = node.answers
-    read = carried_response(response, DIALECT)
+    read = ON_THE_WIRE.response(response)
     assert isinstance(read, FetchResponse)
     current = read.responses[0].partitions[0].current_leader
     assert (current.leader_id, current.leader_epoch) == (leader.id, leader.running.epoch)
@@ -404,7 +405,7 @@ def test_fetch_snapshot_handling_the_leader_tracks_replicas_by_id_and_uuid(in_fo
 
 def test_fetch_snapshot_response_names_the_leaders_endpoint_with_it(in_force: LoneNode) -> None:
     response = in_force.answer_to(_snapshot_request(1, SnapshotId(1, 1)), 1)
-    read = carried_response(response, DIALECT)
+    read = ON_THE_WIRE.response(response)
     assert isinstance(read, FetchSnapshotResponse)
     assert read.topics[0].partitions[0].error_code == ErrorCode.SNAPSHOT_NOT_FOUND
     assert read.topics[0].partitions[0].current_leader.leader_id == 1

@@ -22,7 +22,8 @@ from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, VersionRange, endpoints_of
-from tests.raft.core_quorum import PORT, VERSIONS, CoreQuorum, QuorumNode
+from kraft_wire.sim.network.wire import VERSIONS
+from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import Caller
 
