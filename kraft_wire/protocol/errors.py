@@ -202,15 +202,21 @@ _RETRIABLE = frozenset(
 _MESSAGE_CHARS: Final = 4_000
 
 
+def cut_message(message: str) -> str:
+    """Cut an error message that quotes a long value: a response has room for 32,767 bytes."""
+    if len(message) <= _MESSAGE_CHARS:
+        return message
+    return f"{message[:_MESSAGE_CHARS]}… ({len(message)} characters)"
+
+
 class ApiError(Exception):
     """The failure of a whole request. A handler raises it and the caller turns it into a response.
 
-    A message that quotes a long value is cut: a response has room for 32,767 bytes.
+    A long message is cut (``cut_message``).
     """
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
-        if len(message) > _MESSAGE_CHARS:
-            message = f"{message[:_MESSAGE_CHARS]}… ({len(message)} characters)"
+        message = cut_message(message)
         super().__init__(code, message)
         self.code = code
         self.message = message

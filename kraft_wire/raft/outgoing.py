@@ -25,6 +25,9 @@ MAX_BACKOFF_DOUBLINGS: Final = 4
 """The backoff grows from 20 ms to 320 ms at most. Asking a dead peer costs little, and one that comes back is
 noticed soon."""
 
+MOST_FAILING: Final = 1000
+"""The most peers whose failures are counted. There are as many if clients name nodes that don't answer."""
+
 
 class Lane(enum.Enum):
     """One of the two lanes of a peer. A sender uses a connection for each."""
@@ -118,8 +121,10 @@ class Outgoing:
 
     def failed(self, peer: Peer, now_ms: int, backoff_ms: int) -> None:
         """Back off from the peer for ``backoff_ms``, doubled with each failure in a row."""
-        doublings = min(self._failures.get(peer.id, 0), MAX_BACKOFF_DOUBLINGS)
+        doublings = min(self._failures.pop(peer.id, 0), MAX_BACKOFF_DOUBLINGS)
         self._failures[peer.id] = doublings + 1
+        if len(self._failures) > MOST_FAILING:
+            del self._failures[next(iter(self._failures))]  # it failed longest ago
         self._backoff_until_ms[peer.id] = now_ms + (backoff_ms << doublings)
 
     def succeeded(self, peer: Peer) -> None:

@@ -68,11 +68,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         dialect=dialects.get(config.controller_listener_names[0]),
     )
     raise_file_limit()
+    owner.peers.know(owner.known_peers())
 
     def most_connections() -> tuple[int, str]:
         return min(
             (config.sockets.max_connections, "max.connections"),
-            (max_connections(file_limit()), "the limit of open files"),
+            (max_connections(file_limit() - owner.peers.files), "the limit of open files"),
         )
 
     report_limits(config, most_connections()[0], file_limit())
@@ -85,7 +86,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(owner.run)
             nursery.start_soon(watch.run)
             nursery.start_soon(watch_files, store.check_files)
-            nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters)
+            nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters, owner.known_peers)
             nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)

@@ -19,7 +19,7 @@ from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.controller.node.executor import execute_all
 from kraft_wire.controller.node.node import Node, NodeEvent
 from kraft_wire.protocol.message import Message
-from kraft_wire.raft.effects import ReadyToStop, RoleChanged
+from kraft_wire.raft.effects import ReadyToStop, RoleChanged, VotersChanged
 from kraft_wire.raft.events import (
     Failure,
     Now,
@@ -30,6 +30,7 @@ from kraft_wire.raft.events import (
     Start,
     Tick,
 )
+from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.roles import Role
 from kraft_wire.server.network.peers import Peers
 from kraft_wire.server.ports.background import Background
@@ -181,6 +182,12 @@ class NodeOwner:
                 continue
             self._step(Tick())
 
+    def known_peers(self) -> list[Peer]:
+        """Return the nodes that stay connected: the other voters, the bootstrap servers and the leader."""
+        core = self._node.core
+        leader = core.leader_peer
+        return core.known_peers if leader is None else [*core.known_peers, leader]
+
     # Effects that neither files nor peers execute.
 
     def reply(self, token: Hashable, response: Message) -> None:
@@ -192,10 +199,13 @@ class NodeOwner:
     def notice(self, notice: NodeNotice) -> None:
         match notice:
             case RoleChanged(role):
+                self.peers.know(self.known_peers())
                 for peer in self._node.core.other_voters:
                     self.peers.warm(peer)
                 if role is Role.FOLLOWER:
                     self.settled.set()
+            case VotersChanged():
+                self.peers.know(self.known_peers())
             case Activated():
                 self.settled.set()
             case ReadyToStop():

@@ -114,6 +114,11 @@ class ControllerProcess:
     def text(self) -> str:
         return "".join(self._text)
 
+    @property
+    def open_files(self) -> int:
+        """The number of files that the process has open."""
+        return sum(1 for _ in Path(f"/proc/{self._process.pid}/fd").iterdir())
+
     def client(self) -> Client:
         """Connect to the controller once it is active."""
         self.wait_for("active controller")

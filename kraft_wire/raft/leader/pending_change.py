@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 import msgspec
 
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import ErrorCode, cut_message
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.raft.membership.voters import Endpoints, Peer, ReplicaKey
@@ -54,5 +54,5 @@ class PendingChange(msgspec.Struct):
 def change_response(
     response: ChangeResponse, error: ErrorCode, text: str | None = None
 ) -> AddRaftVoterResponse | RemoveRaftVoterResponse:
-    """Return the answer to the client."""
-    return response(error_code=error, error_message=text)
+    """Return the answer to the client. The text may quote names and addresses of its request: it is cut."""
+    return response(error_code=error, error_message=None if text is None else cut_message(text))

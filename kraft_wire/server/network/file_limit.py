@@ -2,6 +2,7 @@
 
 Every connection is an open file, and the log needs open files too. Without a limit, many clients could take
 the files that the next segment, snapshot or checkpoint needs, and a controller that can't write has to stop.
+The connections to other controllers come first (``Peers.files``), clients share the rest with the log.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def file_limit() -> int:
     return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
-def max_connections(file_limit: int) -> int:
-    """Return how many of the files are left for connections: at least half of them."""
-    return max(file_limit - RESERVED_FILES, file_limit // 2)
+def max_connections(files: int) -> int:
+    """Return how many of the files that clients share with the log are left for connections: at least half of
+    them."""
+    return max(files - RESERVED_FILES, files // 2, 0)

@@ -6,6 +6,7 @@ serves is asked first on every connection, as the peer may have been upgraded si
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import time
@@ -61,7 +62,7 @@ class PeerConnection:
         unreachable: Callable[[Address, str], None],
         dialect: Dialect | None = None,
     ) -> None:
-        self._address = address
+        self.address = address
         self._answered = answered
         self._failed = failed
         self._unreachable = unreachable
@@ -73,7 +74,7 @@ class PeerConnection:
         self._unsent = b""
         self._scope = trio.CancelScope()
         self._is_over = False
-        self._begun_s = time.monotonic()
+        self._begun_s = self._used_s = time.monotonic()
 
     def takes_requests(self) -> bool:
         """Whether another request may be sent on it.
@@ -85,9 +86,9 @@ class PeerConnection:
             return False
         return not (self._is_late() or self._is_closed_while_idle())
 
-    def close_if_idle(self) -> None:
-        """Close it unless a request is waiting or in flight."""
-        if not self._unanswered():
+    def close_if_idle(self, after_s: float = math.inf) -> None:
+        """Close it unless a request is waiting or in flight, which was sent less than ``after_s`` ago."""
+        if not self._unanswered() or time.monotonic() - self._used_s >= after_s:
             self.close()
 
     def _is_late(self) -> bool:
@@ -95,6 +96,7 @@ class PeerConnection:
 
     def send(self, request_id: int, request: Message) -> None:
         """Send a request after those before it: at once if the socket takes it, otherwise by a task."""
+        self._used_s = time.monotonic()
         self._waiting.append(Waiting(request_id, request))
         if not self._send_at_once():
             self._send_wanted.set()
@@ -144,12 +146,12 @@ class PeerConnection:
 
     async def _open_and_serve(self) -> Failure:
         try:
-            stream = await _open(self._address)
+            stream = await _open(self.address)
         except (OSError, ValueError) as error:  # ValueError: the host isn't even a name
-            log.debug("peer unreachable", peer=str(self._address), error=_reason(error))
-            self._unreachable(self._address, _reason(error))
+            log.debug("peer unreachable", peer=str(self.address), error=_reason(error))
+            self._unreachable(self.address, _reason(error))
             return Failure.LOST
-        log.debug("peer connection opened", peer=str(self._address))
+        log.debug("peer connection opened", peer=str(self.address))
         async with stream:
             self._arrivals = select.poll()
             self._arrivals.register(stream.socket.fileno(), select.POLLIN)
@@ -178,13 +180,13 @@ class PeerConnection:
 
     def _ended_by(self, error: Exception) -> Failure:
         if not isinstance(error, ProtocolError):
-            log.info("peer connection lost", peer=str(self._address), error=_reason(error))
-            self._unreachable(self._address, _reason(error))
+            log.info("peer connection lost", peer=str(self.address), error=_reason(error))
+            self._unreachable(self.address, _reason(error))
             return Failure.LOST
         due = self._wire.due_api_key
         log.warning(
             "peer connection dropped",
-            peer=str(self._address),
+            peer=str(self.address),
             reason="bad response",
             api="none" if due is None else api_name(due),
             error=str(error),
@@ -214,10 +216,10 @@ class PeerConnection:
             try:
                 frames.append(self._wire.send(request, request_id=request_id))
             except UnsupportedVersion as error:
-                log.debug("request unsupported", peer=str(self._address), error=str(error))
+                log.debug("request unsupported", peer=str(self.address), error=str(error))
                 self._failed(request_id, Failure.UNSUPPORTED)
             except EncodeError as error:
-                log.error("request encoding failed", peer=str(self._address), error=str(error))
+                log.error("request encoding failed", peer=str(self.address), error=str(error))
                 self._failed(request_id, Failure.UNSENDABLE)
         return b"".join(frames)
 

@@ -129,6 +129,7 @@ class LeaderWatch:
 
         ``leads`` is this node's id while it leads, ``peers`` are the nodes that it may ask.
         """
+        self._forget_strangers(peers)
         late_ms = now_ms - self._looked_ms
         self._looked_ms = now_ms
         if leads is not None:
@@ -147,6 +148,18 @@ class LeaderWatch:
             "others": others or "none is known: see controller.quorum.bootstrap.servers",
         }
         return [LogEvent(True, "no leader", fields)]
+
+    def _forget_strangers(self, peers: Sequence[Peer]) -> None:
+        """Forget the nodes that won't be reported, except those that are being asked. Clients can name any
+        number of addresses."""
+        kept = {*peers, *self._asked.values()}
+        addresses = {(peer.host, peer.port) for peer in kept}
+        for notes in (self._silent_since_ms, self._found):
+            for peer in notes.keys() - kept:
+                del notes[peer]
+        for address in self._unreachable.keys() - addresses:
+            del self._unreachable[address]
+        self._of_other_clusters &= kept
 
     def _why(self, peer: Peer, now_ms: int) -> str | None:
         """Return what is known of a peer; None for a bootstrap server that wasn't asked."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.add_raft_voter_request import Listener
+from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import SendRequest
@@ -98,6 +100,22 @@ def test_add_voter_with_missing_default_listener() -> None:
         asked.text
         == "a voter needs an endpoint on listener CONTROLLER, the request has endpoints on: INTERNAL"
     )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"listeners": [Listener("A" * 20_000, "host", 1), Listener("B" * 20_000, "host", 1)]},
+        {"cluster_id": "c" * 32_767},
+    ],
+    ids=["listeners", "cluster id"],
+)
+def test_an_answer_that_quotes_a_long_request_can_be_encoded(fields: dict[str, object]) -> None:
+    quorum = with_observers(3, 1)
+    asked = Asked(quorum.leader, add_request(quorum.nodes[4], **fields))
+    (answer,) = asked.answers
+    assert asked.text.endswith("characters)")
+    assert AddRaftVoterResponse.decode(answer.encode(1), 1) == answer
 
 
 def test_add_voter_with_pending_add_voter() -> None:

@@ -582,7 +582,7 @@ async def test_both_connections_to_a_peer_are_opened_before_there_is_a_request()
 async def test_connections_that_a_peer_closed_are_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers_module, "WARM_AGAIN_S", 0.001)
     async with listening() as scripted, running() as (peers, _), trio.open_nursery() as nursery:
-        nursery.start_soon(peers.keep_warm, lambda: [scripted.peer])
+        nursery.start_soon(peers.keep_warm, lambda: [scripted.peer], lambda: [scripted.peer])
         closed = [await scripted.connected(), await scripted.connected()]
         for connection in closed:
             connection.close_now()

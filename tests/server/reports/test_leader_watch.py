@@ -181,3 +181,23 @@ def test_a_node_that_knows_nobody_says_so() -> None:
     assert [event.fields["others"] for event in told] == [
         "none is known: see controller.quorum.bootstrap.servers"
     ]
+
+
+def test_it_forgets_the_nodes_that_clients_named() -> None:
+    node = Watched()
+    node.pass_seconds(1)
+    before = _size(node.watch)
+    refused = VoteResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+    for number in range(100):
+        refusing, down, silent = (Peer(number, f"{number}.example", port) for port in (1, 2, 3))
+        node.answer(refusing, refused)
+        node.watch.unreachable(down.host, down.port, "Connection refused")
+        node.watch.failed(node.ask(down), Failure.LOST)
+        node.watch.cancelled(node.ask(silent))
+    node.pass_seconds(1)
+    assert _size(node.watch) == before
+
+
+def _size(watch: LeaderWatch) -> int:
+    """Return how many entries all collections of a watch have."""
+    return sum(len(each) for each in vars(watch).values() if isinstance(each, dict | set))
