@@ -20,6 +20,7 @@ from kraft_wire.cli.quorum.connecting import (
     without_leader,
 )
 from kraft_wire.cli.quorum.folders import evidence_of
+from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.cli.quorum.status_report import (
     StatusReport,
     endpoint_texts,
@@ -30,13 +31,10 @@ from kraft_wire.cli.quorum.status_report import (
     text_of,
 )
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
-from kraft_wire.client.live_log import LiveLog
-from kraft_wire.client.live_snapshot import snapshot_batches
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.client.survey import setting_of, survey
-from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.raft.recovery.evidence import QuorumHistory
@@ -146,7 +144,7 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     problem = ""
     if with_history:
         try:
-            _read_log(quorum, found)
+            read_history(quorum, found)
         except (QuorumError, LogError, ProtocolError) as error:
             problem = f"the history of the voters is incomplete: {error}"
     endpoints = endpoint_texts(found.registrations) or {
@@ -160,19 +158,6 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     if problem:
         report.notes.append(problem)
     return report
-
-
-def _read_log(quorum: QuorumClient, found: QuorumHistory) -> None:
-    """Read the oldest snapshot and all committed records after it."""
-    log = LiveLog(quorum)
-    ends = log.ends()
-    oldest = log.oldest_snapshot(ends)
-    if oldest is not None:
-        pages = snapshot_batches(quorum, oldest)
-        found.take_snapshot(oldest, (batch for page in pages for batch in split_batches(page)[0]))
-    for served in log.batches(ends.log_start_offset, ends.high_watermark):
-        for position, header in served.batches:
-            found.take(Batch(header, served.data[position : position + header.size_bytes]))
 
 
 def _auto_join(
