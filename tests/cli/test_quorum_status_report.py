@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
 from kraft_wire.cli.quorum.status_report import (
-    LIVE_WITHIN_MS,
-    may_fail,
     report_of_answers,
     report_of_folders,
     report_of_leader,
@@ -50,7 +49,7 @@ def described(*last_fetches_ms: int) -> QuorumDescription:
     ],
 )
 def test_how_many_more_voters_may_fail(fetches: tuple[int, ...], number: int) -> None:
-    assert may_fail(described(*fetches)) == number
+    assert liveness_of(described(*fetches)).may_fail == number
 
 
 def test_registrations_beside_the_voters() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -12,6 +11,7 @@ from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import EXIT_NO_LEADER, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
+    AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
     OPTION,
     client_errors,
@@ -39,8 +39,6 @@ from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.raft.recovery.evidence import QuorumHistory
 from kraft_wire.wire.address import Address
-
-AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 
 
 def quorum_status(

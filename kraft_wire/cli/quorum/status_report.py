@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.cli.quorum.changes.majorities import liveness_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
 from kraft_wire.raft.membership.voters import Endpoint
@@ -21,9 +22,6 @@ from kraft_wire.raft.recovery.evidence import (
     url_of,
 )
 
-LIVE_WITHIN_MS: Final = 3000
-"""A voter that hasn't fetched for this long is gone: one and a half times the default of
-controller.quorum.fetch.timeout.ms, after which a leader without a majority resigns (KAFKA-15489)."""
 UNKNOWN: Final = "unknown"
 
 
@@ -99,7 +97,7 @@ def report_of_leader(
             row.auto_join = auto_join.get(replica.id)
             row.epoch = described.leader_epoch if replica is leader else None
             report.replicas.append(row)
-    report.may_fail = may_fail(described)
+    report.may_fail = liveness_of(described).may_fail
     voter_ids = [voter.id for voter in described.voters]
     known = {replica.id for replica in (*described.voters, *described.observers)}
     report.notes = list(_registration_notes(voter_ids, registrations, known))
@@ -120,17 +118,6 @@ def _row(replica: ReplicaDescription, leader: ReplicaDescription | None, role: s
 
 def _known(number: int) -> int | None:
     return None if number < 0 else number
-
-
-def may_fail(described: QuorumDescription) -> int:
-    """Return how many more voters may fail before there is no majority; negative if there is none now."""
-    leader = described.leader
-    now_ms = leader.last_fetch_ms if leader is not None else 0
-    live = sum(
-        voter is leader or (voter.last_fetch_ms >= 0 and now_ms - voter.last_fetch_ms <= LIVE_WITHIN_MS)
-        for voter in described.voters
-    )
-    return live - (len(described.voters) // 2 + 1)
 
 
 def _registration_notes(

@@ -10,7 +10,7 @@ import msgspec
 from kraft_wire.cli.errors import UsageError
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
-from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, majority, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, liveness_of, replicas_of
 from kraft_wire.cli.quorum.confirming import confirm
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import add_voter
@@ -82,7 +82,7 @@ def make_voter(
 
     Raises NotConfirmed, Lags, Refused, Uncertain.
     """
-    before = majority(leader.describe())
+    before = liveness_of(leader.describe())
     for line in change_lines(before, before.with_voter(key)):
         print(line)
     print(f"New voter     {key}")

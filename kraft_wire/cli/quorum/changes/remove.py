@@ -10,11 +10,12 @@ from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
 from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
+    LIVE_WITHIN_MS,
     change_lines,
     fetches,
     ids_text,
     key_of,
-    majority,
+    liveness_of,
     replicas_of,
 )
 from kraft_wire.cli.quorum.changes.newcomer import is_voter
@@ -27,8 +28,7 @@ from kraft_wire.cli.quorum.changes.registrations import (
     registrations_of,
 )
 from kraft_wire.cli.quorum.confirming import confirm
-from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
-from kraft_wire.cli.quorum.status_report import LIVE_WITHIN_MS
+from kraft_wire.cli.quorum.connecting import AUTO_JOIN, DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import setting_of
@@ -41,7 +41,6 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.wire.address import Address
 
 STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
-AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 
 
 def quorum_remove(
@@ -131,7 +130,7 @@ def _remove(
     *,
     yes: bool,
 ) -> None:
-    before = majority(described)
+    before = liveness_of(described)
     after = before.without_voter(key)
     for line in change_lines(before, after):
         print(line)
