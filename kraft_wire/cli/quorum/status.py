@@ -22,9 +22,10 @@ from kraft_wire.cli.quorum.connecting import (
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.cli.quorum.status_report import (
+    KnownOfLog,
     StatusReport,
-    endpoint_texts,
     history_rows,
+    known_of,
     report_of_answers,
     report_of_folders,
     report_of_leader,
@@ -137,46 +138,29 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     cluster_id = quorum.cluster_id()
     described = quorum.describe_quorum()
     (leader,) = survey(settings, [quorum.answered_by])
-    registered = leader.registrations or {}
-    found = QuorumHistory()
-    problem = ""
+    history = QuorumHistory()
+    notes = [f"the leader, {leader.address}, can't be asked: {leader.problem}"] if leader.problem else []
+    is_whole = with_history
     if with_history:
         try:
-            read_history(quorum, found)
+            read_history(quorum, history)
         except (QuorumError, LogError, ProtocolError) as error:
-            problem = f"the history of the voters is incomplete: {error}"
-    endpoints = endpoint_texts(found.registrations) or {
-        node_id: [str(address)] for node_id, address in registered.items()
-    }
-    report = report_of_leader(
-        cluster_id, described, endpoints, _auto_join(settings, described, found, registered)
-    )
-    report.kraft_version = leader.kraft_version if leader.kraft_version is not None else 0
-    report.history = history_rows(found.changes)
-    if problem:
-        report.notes.append(problem)
+            is_whole = False
+            notes.append(f"the history of the voters is incomplete: {error}")
+    known = known_of(leader, history if is_whole else None)
+    auto_join = _auto_join(settings, described, known)
+    report = report_of_leader(cluster_id, described, known, auto_join)
+    report.history = history_rows(history.changes)
+    report.notes += notes
     return report
 
 
-def _auto_join(
-    settings: QuorumSettings,
-    described: QuorumDescription,
-    found: QuorumHistory,
-    registered: dict[int, Address],
-) -> dict[int, bool]:
+def _auto_join(settings: QuorumSettings, described: QuorumDescription, known: KnownOfLog) -> dict[int, bool]:
     """Ask every controller whose address is known for its own setting."""
+    points = {id: points[0] for id, points in described.endpoints.items() if points}
     addresses = {
-        **registered,
-        **{
-            id: Address(points[0].host, points[0].port)
-            for id, points in found.registrations.items()
-            if points
-        },
-        **{
-            id: Address(points[0].host, points[0].port)
-            for id, points in described.endpoints.items()
-            if points
-        },
+        **known.addresses,
+        **{id: Address(point.host, point.port) for id, point in points.items()},
     }
     values = {id: setting_of(settings, address, id, AUTO_JOIN) for id, address in addresses.items()}
     return {id: value == "true" for id, value in values.items() if value is not None}
