@@ -11,7 +11,7 @@ from kraft_wire.cli.quorum.changes.attempts import Attempts, Step
 from kraft_wire.cli.quorum.connecting import led_quorum
 from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.client.connection import Connector
-from kraft_wire.client.errors import QuorumError
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
@@ -67,7 +67,7 @@ class LeaderClient:
             if attempts.is_committed:
                 return
             if attempts.is_sent:
-                raise attempts.uncertain(str(error)) from None
+                raise attempts.uncertain(_problem(error)) from None
             raise
 
     def await_commit(self, holds: Holds) -> bool:
@@ -113,6 +113,13 @@ class LeaderClient:
         finally:
             connection.close()
         attempts.sent(answer)
+
+
+def _problem(error: QuorumError) -> str:
+    if not isinstance(error, QuorumUnreachable):
+        return str(error)
+    asked = "; ".join(f"{address}: {problem}" for address, problem in error.problems.items())
+    return f"after it was sent, no leader answered in {error.waited_ms} ms: {asked}"
 
 
 @contextmanager

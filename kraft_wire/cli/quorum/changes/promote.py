@@ -113,10 +113,9 @@ def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
 
 
 def _registered(leader: LeaderClient, key: ReplicaKey) -> Endpoints:
-    """Return the endpoints that a controller has registered.
+    """Return the endpoints that a controller has registered. Raises Unfit if it has none.
 
-    DescribeCluster shows the one on the listener that was asked; the log has all. Raises Unfit if one isn't
-    known.
+    DescribeCluster shows the one on the listener that was asked; the log has all.
     """
     endpoints = leader.describe().endpoints
     listeners = sorted({point.listener for points in endpoints.values() for point in points})
@@ -125,10 +124,9 @@ def _registered(leader: LeaderClient, key: ReplicaKey) -> Endpoints:
         found: Endpoints = () if address is None else (Endpoint(listeners[0], address.host, address.port),)
     else:
         found = leader.history().registrations.get(key.id, ())
-    missing = sorted(set(listeners) - {point.listener for point in found})
-    if missing or not found:
+    if not found:
         raise Unfit(
-            f"the address of node {key.id} on listener {', '.join(missing) or 'NAME'} isn't known: give "
-            "--endpoint NAME://HOST:PORT for each listener, or run `kraft-wire quorum add` on its machine"
+            f"node {key.id} has not registered its address: give --endpoint NAME://HOST:PORT, or run "
+            "`kraft-wire quorum add` with its properties file on its machine"
         )
     return found
