@@ -13,14 +13,14 @@ from kraft_wire.cli import main
 from kraft_wire.cli.quorum.changes import registrations, remove
 from kraft_wire.client.connection import Connection
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.client.survey import NodeAnswer, survey
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
-from tests.support.live_quorum import Controllers, three_controllers
+from tests.support.live_quorum import Controllers, settings, three_controllers
 from tests.support.waiting import wait_until
 
 Capture = pytest.CaptureFixture[str]
@@ -29,6 +29,11 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def quorum(tmp_path: Path) -> Iterator[Controllers]:
     with three_controllers(tmp_path) as controllers:
+        asked = settings(*controllers.addresses.values())
+        wait_until(
+            lambda: all(len(answer.registrations or ()) == 3 for answer in survey(asked)),
+            "all controllers to be registered",
+        )
         controllers.leader()
         yield controllers
 
