@@ -24,6 +24,7 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import SILENT_SHARE
 from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
 from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.log.control import KRAFT_VERSION as KRAFT_VERSION
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -42,7 +43,6 @@ from kraft_wire.wire.address import Address
 
 FINISHED_EPOCH: Final = 0
 """No leader has this epoch: a Fetch with it is refused, and the refusal names the current epoch."""
-KRAFT_VERSION: Final = "kraft.version"
 BROKER: Final = 4
 """The resource type of a node's own settings (ConfigResource.Type.BROKER)."""
 STATIC_BROKER_CONFIG: Final = 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from struct import Struct
+from typing import Final
 
 from kraft_wire.log.batch import CONTROL, Batch, Record, encode_keyed_batch, iter_records
 from kraft_wire.log.errors import CorruptBatch
@@ -24,6 +25,8 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 CONTROL_RECORD_VERSION = 0
 """The version of every control record that Kafka 4.4.0 writes, although some schemas have a later one."""
 
+KRAFT_VERSION: Final = "kraft.version"
+"""The feature whose level is that of the last KRaftVersionRecord: from 1 on, the log has the voters."""
 _KEY = Struct(">hh")
 
 

@@ -10,7 +10,18 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
-from tests.support.live_quorum import Controllers, three_controllers
+from kraft_wire.cli.quorum.changes import registrations, remove
+from kraft_wire.client.connection import Connection
+from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.storage.folder import read_meta_properties
+from kraft_wire.wire.address import Address
+from tests.support.live_quorum import Controllers, settings, three_controllers
+from tests.support.waiting import wait_until
 
 Capture = pytest.CaptureFixture[str]
 
@@ -18,6 +29,11 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def quorum(tmp_path: Path) -> Iterator[Controllers]:
     with three_controllers(tmp_path) as controllers:
+        asked = settings(*controllers.addresses.values())
+        wait_until(
+            lambda: all(len(answer.registrations or ()) == 3 for answer in survey(asked)),
+            "all controllers to be registered",
+        )
         controllers.leader()
         yield controllers
 
@@ -37,6 +53,11 @@ def status(controllers: Controllers, capsys: Capture) -> dict[str, Any]:
 
 def roles(report: dict[str, Any]) -> dict[int, str]:
     return {replica["id"]: replica["role"].partition(",")[0] for replica in report["replicas"]}
+
+
+def directories(report: dict[str, Any]) -> dict[str, str]:
+    """Return the roles by directory id: also a disk that was replaced is listed for a while."""
+    return {replica["directory_id"]: replica["role"] for replica in report["replicas"]}
 
 
 def registered(report: dict[str, Any]) -> set[int]:
@@ -70,8 +91,11 @@ def test_a_controller_is_added_and_removed_and_its_registration_with_it(
     report = status(quorum, capsys)
     assert 4 not in {id for id, role in roles(report).items() if role != "observer"}
     assert registered(report) == {1, 2, 3}
-    assert run(quorum, "quorum", "remove", "4") == 6
-    assert "node 4 is no voter (the voters are 1, 2, 3), and is not registered" in capsys.readouterr().err
+    assert run(quorum, "quorum", "remove", "4") == 0
+    nothing = "Node 4 is no voter (the voters are 1, 2, 3), and is not registered. Nothing was changed.\n"
+    assert capsys.readouterr().out == nothing
+    assert run(quorum, "quorum", "remove", "4", "--keep-registration") == 0
+    assert "Node 4 is no voter (the voters are 1, 2, 3). Nothing" in capsys.readouterr().out
 
 
 def test_an_observer_is_promoted_by_its_id_and_a_running_voter_keeps_its_registration(
@@ -105,6 +129,125 @@ def test_a_voter_that_would_join_again_stays(quorum: Controllers, capsys: Captur
     assert run(quorum, "quorum", "remove", "4") == 11
     assert "controller 4 runs with controller.quorum.auto.join.enable=true" in capsys.readouterr().err
     assert roles(status(quorum, capsys))[4] == "follower"
+
+
+def test_the_registration_of_a_replaced_disk_belongs_to_the_controller_that_runs(
+    quorum: Controllers, capsys: Capture
+) -> None:
+    """It fetches as an observer, with another directory id, until it is promoted."""
+    lost = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.replace_disk(lost)
+    directory_id = read_meta_properties(quorum.folder(lost)).directory_id
+    wait_until(lambda: str(directory_id) in directories(status(quorum, capsys)), "the new disk to fetch")
+    assert run(quorum, "quorum", "remove", str(lost)) == 0
+    said = f"The registration of controller {lost} is that of directory {directory_id}, which runs: it stays."
+    assert said in capsys.readouterr().out
+    assert registered(status(quorum, capsys)) == {1, 2, 3}
+    assert run(quorum, "quorum", "promote", str(lost)) == 0
+    assert directories(status(quorum, capsys))[str(directory_id)] == "follower"
+
+
+def test_a_successor_at_the_same_address_is_another_controller(quorum: Controllers, capsys: Capture) -> None:
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    quorum.add_successor(4, of=gone)
+    wait_until(lambda: roles(status(quorum, capsys)).get(4) == "observer", "the successor to fetch")
+    wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the other one to be gone")
+    assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
+    assert run(quorum, "quorum", "remove", str(gone)) == 0
+    assert f"The registration of controller {gone} is removed." in capsys.readouterr().out
+    assert gone not in registered(status(quorum, capsys))
+
+
+def test_an_observer_is_promoted_with_all_its_listeners(tmp_path: Path, capsys: Capture) -> None:
+    """DescribeCluster shows its address on the listener that is asked only."""
+    with three_controllers(tmp_path, drafted=True) as quorum:
+        quorum.leader()
+        quorum.add_observer(4)
+        wait_until(lambda: 4 in registered(status(quorum, capsys)), "the observer to register")
+        assert run(quorum, "quorum", "promote", "4") == 0
+        said = capsys.readouterr().out
+        assert f"  at DRAFT://{quorum.raft_addresses[4]}" in said
+        assert f"  at CONTROLLER://{quorum.addresses[4]}" in said
+
+
+def lose_first_answer(monkeypatch: pytest.MonkeyPatch, request_class: type[Message]) -> list[Message]:
+    """Lose the first answer to a kind of request: the leader has sent it, and it doesn't arrive. Returns the
+    requests of this kind, as they are sent."""
+    sent: list[Message] = []
+    call = Connection.call
+
+    def lossy(connection: Connection, request: Message, response_class: Any, timeout_s: float) -> Any:
+        response = call(connection, request, response_class, timeout_s)
+        if isinstance(request, request_class):
+            sent.append(request)
+            if len(sent) == 1:
+                raise ConnectionResetError("connection reset")
+        return response
+
+    monkeypatch.setattr(Connection, "call", lossy)
+    return sent
+
+
+def test_a_change_whose_answer_is_lost_is_seen_in_the_quorum(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quorum.add_observer(4)
+    sent = lose_first_answer(monkeypatch, AddRaftVoterRequest)
+    assert run(quorum, "quorum", "promote", "4") == 0
+    assert "Node 4 is a voter. The change is committed." in capsys.readouterr().out
+    assert len(sent) == 1
+    sent = lose_first_answer(monkeypatch, RemoveRaftVoterRequest)
+    assert run(quorum, "quorum", "remove", "4", "--keep-registration") == 0
+    assert "Node 4 is no voter any more. The change is committed." in capsys.readouterr().out
+    assert len(sent) == 1
+
+
+def test_a_refresh_whose_answer_is_lost_is_sent_again(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No API shows the features of a registration: only an answer says that they are set."""
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the controller to be gone")
+    sent = lose_first_answer(monkeypatch, ControllerRegistrationRequest)
+    assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
+    assert len(sent) == 2
+
+
+def test_it_is_uncertain_whether_a_change_is_made_that_has_no_majority(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader removes one follower when the other one is gone, and can't commit that any more."""
+    one, other = (id for id in quorum.addresses if id != quorum.leader())
+    monkeypatch.setattr(remove, "confirm", lambda: quorum.kill(one))
+    words = ("quorum", "remove", str(other), "--keep-registration", "--timeout-ms", "3000")
+    assert run(quorum, *words, yes=False) == 12
+    said = capsys.readouterr().err
+    assert "it isn't known whether the change was made: after it was sent, no leader answered" in said
+
+
+def test_what_the_leader_refuses(quorum: Controllers, capsys: Capture) -> None:
+    quorum.add_observer(4)
+    assert run(quorum, "quorum", "promote", "4", "--endpoint", "OTHER://127.0.0.1:9") == 14
+    refusal = "the leader refuses: INVALID_REQUEST: a voter needs an endpoint on listener CONTROLLER"
+    assert refusal in capsys.readouterr().err
+
+
+def test_registrations_that_the_leader_does_not_tell_are_not_taken_for_none(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_: QuorumSettings, addresses: list[Address]) -> list[NodeAnswer]:
+        return [NodeAnswer(address, "connection reset") for address in addresses]
+
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    monkeypatch.setattr(remove, "confirm", lambda: monkeypatch.setattr(registrations, "survey", silent))
+    words = (str(gone), "--timeout-ms", "3000")
+    assert run(quorum, "quorum", "remove", *words, yes=False) == 13
+    assert f"it isn't known whether controller {gone} is registered: the leader" in capsys.readouterr().err
+    for command in (("quorum", "remove"), ("registrations", "refresh", "--id")):
+        assert run(quorum, *command, *words) == 1
+        assert "can't be asked: connection reset; try again" in capsys.readouterr().err
 
 
 def test_without_agreement_nothing_changes(quorum: Controllers, capsys: Capture) -> None:

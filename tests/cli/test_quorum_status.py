@@ -11,6 +11,12 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.cli.quorum import status as status_command
+from kraft_wire.cli.quorum.history import read_history
+from kraft_wire.client.errors import QuorumError
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.raft.recovery.evidence import QuorumHistory
 from tests.support.controller_process import NODE_ID, ControllerProcess, formatted
 from tests.support.live_quorum import Controllers, three_controllers
 
@@ -53,6 +59,23 @@ def test_status_shows_every_replica_and_the_voters_history(quorum: Controllers, 
         assert replica["log_end_offset"] > 3
     assert [row["voters"] for row in report["history"]] == [[1, 2, 3]]
     assert report["notes"] == []
+
+
+def test_a_log_that_is_not_read_to_its_end_says_nothing_of_registrations(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first part has those of that time."""
+
+    def broken(client: QuorumClient, found: QuorumHistory) -> None:
+        read_history(client, found)
+        found.registrations = {9: (Endpoint("CONTROLLER", "gone", 1),)}
+        raise QuorumError("the leader went away")
+
+    monkeypatch.setattr(status_command, "read_history", broken)
+    report = status(capsys, *of(quorum))
+    assert report["notes"] == ["the history of the voters is incomplete: the leader went away"]
+    assert [replica["registered"] for replica in report["replicas"]] == [True] * 3
+    assert report["kraft_version"] == 1
 
 
 def test_status_as_text_names_all_columns(quorum: Controllers, capsys: Capture) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
 from kraft_wire.cli.quorum.status_report import (
-    LIVE_WITHIN_MS,
-    may_fail,
+    KnownOfLog,
+    known_of,
     report_of_answers,
     report_of_folders,
     report_of_leader,
@@ -18,7 +19,7 @@ from kraft_wire.client.survey import NodeAnswer
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, VoterChange
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, QuorumHistory, VoterChange
 from kraft_wire.wire.address import Address
 
 NOW_MS = 1_800_000_000_000
@@ -50,13 +51,13 @@ def described(*last_fetches_ms: int) -> QuorumDescription:
     ],
 )
 def test_how_many_more_voters_may_fail(fetches: tuple[int, ...], number: int) -> None:
-    assert may_fail(described(*fetches)) == number
+    assert liveness_of(described(*fetches)).may_fail == number
 
 
 def test_registrations_beside_the_voters() -> None:
     quorum = msgspec.structs.replace(described(LIVE, LIVE), observers=(replica(8, LIVE),))
     urls = {1: ["C://c1:1"], 2: ["C://c2:1"], 8: ["C://c8:1"], 9: ["C://c9:1"]}
-    report = report_of_leader("a cluster", quorum, urls, {1: True})
+    report = report_of_leader("a cluster", quorum, KnownOfLog(1, urls), {1: True})
     assert report.notes == [
         "voter 3 is not registered: the metadata doesn't know its features yet",
         "controller 8 is registered and is no voter, and observes (C://c8:1)",
@@ -75,8 +76,33 @@ def test_a_leader_that_is_no_voter_is_shown() -> None:
     quorum = QuorumDescription(
         ErrorCode.NONE, leader_id=1, voters=(replica(2, LIVE),), observers=(replica(1, NOW_MS),)
     )
-    roles = [row.role for row in report_of_leader("a cluster", quorum, {}, {}).replicas]
+    roles = [row.role for row in report_of_leader("a cluster", quorum, KnownOfLog(), {}).replicas]
     assert roles == ["follower", "leader, not a voter"]
+
+
+def test_what_the_leader_does_not_say_is_unknown() -> None:
+    silent = NodeAnswer(Address("c1", 1), "connection reset")
+    report = report_of_leader("a cluster", described(LIVE), known_of(silent, None), {})
+    assert [row.registered for row in report.replicas] == [None, None]
+    assert report.notes == ["it isn't known which controllers are registered"]
+    assert "kraft.version   unknown" in list(text_of(report))
+
+
+def test_the_leader_names_no_feature_of_level_0() -> None:
+    assert known_of(NodeAnswer(Address("c1", 1)), None).kraft_version == 0
+
+
+def test_the_whole_log_says_what_the_leader_does_not() -> None:
+    history = QuorumHistory()
+    history.kraft_version = 1
+    history.registrations = {1: (Endpoint("C", "c1", 1), Endpoint("D", "c1", 2))}
+    known = known_of(NodeAnswer(Address("c1", 1), "connection reset"), history)
+    assert known == KnownOfLog(1, {1: ["C://c1:1", "D://c1:2"]}, {1: Address("c1", 1)})
+
+
+def test_without_the_whole_log_the_leader_says_who_is_registered() -> None:
+    answer = NodeAnswer(Address("c1", 1), kraft_version=1, registrations={1: Address("c1", 1)})
+    assert known_of(answer, None) == KnownOfLog(1, {1: ["c1:1"]}, {1: Address("c1", 1)})
 
 
 def test_the_newest_epoch_counts_among_single_controllers() -> None:

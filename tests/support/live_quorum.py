@@ -111,9 +111,19 @@ class Controllers:
     def add_observer(self, id: int, **settings: str) -> Path:
         """Format and start a controller that observes; ``settings`` have underscores for dots. Returns its
         properties file."""
-        self.addresses[id] = f"127.0.0.1:{_free_ports(1)[0]}"
+        self.addresses |= _free_addresses([id])
+        if self._is_drafted:
+            self.raft_addresses |= _free_addresses([id])
         dotted = {key.replace("_", "."): value for key, value in settings.items()}
         self._files[id] = self._format(self._root / str(id), id, ("--no-initial-controllers",), dotted)
+        self.start_one(id)
+        return self._files[id]
+
+    def add_successor(self, id: int, of: int) -> Path:
+        """Format and start a controller that observes, at the address of one that is gone. Returns its
+        properties file."""
+        self.addresses[id] = self.addresses.pop(of)
+        self._files[id] = self._format(self._root / str(id), id, ("--no-initial-controllers",))
         self.start_one(id)
         return self._files[id]
 

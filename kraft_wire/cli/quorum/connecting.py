@@ -18,6 +18,8 @@ from kraft_wire.security.errors import BadSetting
 from kraft_wire.server.config.server_config import load_properties
 
 OPTION: Final = "--bootstrap-controller"
+AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
+"""The key with which a controller makes itself a voter (KIP-1186)."""
 DEFAULT_TIMEOUT_MS: Final = 10_000
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -12,6 +11,7 @@ from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import EXIT_NO_LEADER, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
+    AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
     OPTION,
     client_errors,
@@ -20,29 +20,26 @@ from kraft_wire.cli.quorum.connecting import (
     without_leader,
 )
 from kraft_wire.cli.quorum.folders import evidence_of
+from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.cli.quorum.status_report import (
+    KnownOfLog,
     StatusReport,
-    endpoint_texts,
     history_rows,
+    known_of,
     report_of_answers,
     report_of_folders,
     report_of_leader,
     text_of,
 )
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
-from kraft_wire.client.live_log import LiveLog
-from kraft_wire.client.live_snapshot import snapshot_batches
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.client.survey import setting_of, survey
-from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.raft.recovery.evidence import QuorumHistory
 from kraft_wire.wire.address import Address
-
-AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 
 
 def quorum_status(
@@ -141,59 +138,29 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     cluster_id = quorum.cluster_id()
     described = quorum.describe_quorum()
     (leader,) = survey(settings, [quorum.answered_by])
-    registered = leader.registrations or {}
-    found = QuorumHistory()
-    problem = ""
+    history = QuorumHistory()
+    notes = [f"the leader, {leader.address}, can't be asked: {leader.problem}"] if leader.problem else []
+    is_whole = with_history
     if with_history:
         try:
-            _read_log(quorum, found)
+            read_history(quorum, history)
         except (QuorumError, LogError, ProtocolError) as error:
-            problem = f"the history of the voters is incomplete: {error}"
-    endpoints = endpoint_texts(found.registrations) or {
-        node_id: [str(address)] for node_id, address in registered.items()
-    }
-    report = report_of_leader(
-        cluster_id, described, endpoints, _auto_join(settings, described, found, registered)
-    )
-    report.kraft_version = leader.kraft_version if leader.kraft_version is not None else 0
-    report.history = history_rows(found.changes)
-    if problem:
-        report.notes.append(problem)
+            is_whole = False
+            notes.append(f"the history of the voters is incomplete: {error}")
+    known = known_of(leader, history if is_whole else None)
+    auto_join = _auto_join(settings, described, known)
+    report = report_of_leader(cluster_id, described, known, auto_join)
+    report.history = history_rows(history.changes)
+    report.notes += notes
     return report
 
 
-def _read_log(quorum: QuorumClient, found: QuorumHistory) -> None:
-    """Read the oldest snapshot and all committed records after it."""
-    log = LiveLog(quorum)
-    ends = log.ends()
-    oldest = log.oldest_snapshot(ends)
-    if oldest is not None:
-        pages = snapshot_batches(quorum, oldest)
-        found.take_snapshot(oldest, (batch for page in pages for batch in split_batches(page)[0]))
-    for served in log.batches(ends.log_start_offset, ends.high_watermark):
-        for position, header in served.batches:
-            found.take(Batch(header, served.data[position : position + header.size_bytes]))
-
-
-def _auto_join(
-    settings: QuorumSettings,
-    described: QuorumDescription,
-    found: QuorumHistory,
-    registered: dict[int, Address],
-) -> dict[int, bool]:
+def _auto_join(settings: QuorumSettings, described: QuorumDescription, known: KnownOfLog) -> dict[int, bool]:
     """Ask every controller whose address is known for its own setting."""
+    points = {id: points[0] for id, points in described.endpoints.items() if points}
     addresses = {
-        **registered,
-        **{
-            id: Address(points[0].host, points[0].port)
-            for id, points in found.registrations.items()
-            if points
-        },
-        **{
-            id: Address(points[0].host, points[0].port)
-            for id, points in described.endpoints.items()
-            if points
-        },
+        **known.addresses,
+        **{id: Address(point.host, point.port) for id, point in points.items()},
     }
     values = {id: setting_of(settings, address, id, AUTO_JOIN) for id, address in addresses.items()}
     return {id: value == "true" for id, value in values.items() if value is not None}

@@ -9,21 +9,20 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.cli.quorum.changes.majorities import liveness_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
-from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
     BEFORE_THE_LOG,
     FolderEvidence,
     KnownVoter,
+    QuorumHistory,
     VoterChange,
     changed_voters,
     url_of,
 )
+from kraft_wire.wire.address import Address
 
-LIVE_WITHIN_MS: Final = 3000
-"""A voter that hasn't fetched for this long is gone: one and a half times the default of
-controller.quorum.fetch.timeout.ms, after which a leader without a majority resigns (KAFKA-15489)."""
 UNKNOWN: Final = "unknown"
 
 
@@ -76,11 +75,35 @@ class StatusReport(msgspec.Struct):
 # --- from the leader
 
 
+class KnownOfLog(msgspec.Struct, frozen=True):
+    """What is known of the leader's log. ``registrations`` are the endpoints of controllers as texts by node
+    id, None if it isn't known which controllers are registered; ``addresses`` are theirs."""
+
+    kraft_version: int | None = None
+    registrations: Mapping[int, Sequence[str]] | None = None
+    addresses: Mapping[int, Address] = {}
+
+
+def known_of(leader: NodeAnswer, history: QuorumHistory | None) -> KnownOfLog:
+    """Return what the leader says of its log, and what the whole log itself says: None if it wasn't read to
+    its end. A part of it would show registrations that have changed since."""
+    kraft_version = leader.kraft_version
+    if kraft_version is None and not leader.problem:
+        kraft_version = 0  # Kafka names a feature from level 1 on
+    addresses = leader.registrations or {}
+    if history is not None and (history.registrations or leader.registrations is None):
+        kraft_version = history.kraft_version if kraft_version is None else kraft_version
+        points = {id: endpoints[0] for id, endpoints in history.registrations.items() if endpoints}
+        addresses = {**addresses, **{id: Address(point.host, point.port) for id, point in points.items()}}
+        texts = {id: [url_of(point) for point in each] for id, each in history.registrations.items()}
+        return KnownOfLog(kraft_version, texts, addresses)
+    if leader.registrations is None:
+        return KnownOfLog(kraft_version)
+    return KnownOfLog(kraft_version, {id: [str(at)] for id, at in addresses.items()}, addresses)
+
+
 def report_of_leader(
-    cluster_id: str,
-    described: QuorumDescription,
-    registrations: Mapping[int, Sequence[str]],
-    auto_join: Mapping[int, bool],
+    cluster_id: str, described: QuorumDescription, known: KnownOfLog, auto_join: Mapping[int, bool]
 ) -> StatusReport:
     """Return the report of a quorum as its leader sees it."""
     report = StatusReport(
@@ -88,21 +111,26 @@ def report_of_leader(
         leader_id=described.leader_id,
         leader_epoch=described.leader_epoch,
         high_watermark=described.high_watermark,
+        kraft_version=known.kraft_version,
+        may_fail=liveness_of(described).may_fail,
     )
-    leader = described.leader
+    leader, registrations = described.leader, known.registrations
     for role, replicas in (("follower", described.voters), ("observer", described.observers)):
         for replica in replicas:
             row = _row(replica, leader, role)
             row.endpoints = [url_of(point) for point in described.endpoints.get(replica.id, ())]
-            row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
-            row.registered = replica.id in registrations
+            if registrations is not None:
+                row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
+                row.registered = replica.id in registrations
             row.auto_join = auto_join.get(replica.id)
             row.epoch = described.leader_epoch if replica is leader else None
             report.replicas.append(row)
-    report.may_fail = may_fail(described)
-    voter_ids = [voter.id for voter in described.voters]
-    known = {replica.id for replica in (*described.voters, *described.observers)}
-    report.notes = list(_registration_notes(voter_ids, registrations, known))
+    if registrations is None:
+        report.notes = ["it isn't known which controllers are registered"]
+    else:
+        listed = {replica.id for replica in (*described.voters, *described.observers)}
+        voter_ids = [voter.id for voter in described.voters]
+        report.notes = list(_registration_notes(voter_ids, registrations, listed))
     return report
 
 
@@ -120,17 +148,6 @@ def _row(replica: ReplicaDescription, leader: ReplicaDescription | None, role: s
 
 def _known(number: int) -> int | None:
     return None if number < 0 else number
-
-
-def may_fail(described: QuorumDescription) -> int:
-    """Return how many more voters may fail before there is no majority; negative if there is none now."""
-    leader = described.leader
-    now_ms = leader.last_fetch_ms if leader is not None else 0
-    live = sum(
-        voter is leader or (voter.last_fetch_ms >= 0 and now_ms - voter.last_fetch_ms <= LIVE_WITHIN_MS)
-        for voter in described.voters
-    )
-    return live - (len(described.voters) // 2 + 1)
 
 
 def _registration_notes(
@@ -270,8 +287,7 @@ def text_of(report: StatusReport) -> Iterator[str]:
     yield f"Leader          {'none known' if report.leader_id is None else report.leader_id}"
     yield f"Epoch           {_or_unknown(report.leader_epoch)}"
     yield f"Committed up to {_or_unknown(report.high_watermark)}"
-    if report.kraft_version is not None:
-        yield f"kraft.version   {report.kraft_version}"
+    yield f"kraft.version   {_or_unknown(report.kraft_version)}"
     if report.may_fail is not None:
         yield f"May fail        {_may_fail_text(report.may_fail)}"
     if report.replicas:
@@ -344,8 +360,3 @@ def _yes_no(value: bool | None) -> str:
 
 def _joined(texts: Iterable[str]) -> str:
     return ",".join(texts)
-
-
-def endpoint_texts(registrations: Mapping[int, Sequence[Endpoint]]) -> dict[int, list[str]]:
-    """Return the registrations' endpoints as texts."""
-    return {node_id: [url_of(point) for point in points] for node_id, points in registrations.items()}

@@ -12,12 +12,12 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.log.control import KRAFT_VERSION as KRAFT_VERSION
 from kraft_wire.metadata.errors import FeatureError
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 
 METADATA_VERSION: Final = metadata_version.FEATURE_NAME
-KRAFT_VERSION: Final = "kraft.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 GROUP_VERSION: Final = "group.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
@@ -32,7 +33,6 @@ from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.served_versions import QUESTION
 
-KRAFT_VERSION: Final = "kraft.version"
 CAUGHT_UP_WITHIN_MS: Final = 60 * 60 * 1000
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.quorum import Unfit
-from kraft_wire.cli.quorum.changes.leader import leader_of
+from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
     DEFAULT_WAIT_MS,
     KeepsUp,
-    is_voter,
+    check_no_other_directory_votes,
+    is_committed_voter,
     make_voter,
-    observer_of,
 )
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
@@ -77,10 +77,10 @@ def quorum_add(
     endpoints = _endpoints(node)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         key = _key(node, leader.cluster_id)
-        if is_voter(described := leader.describe(), key):
+        if is_committed_voter(leader, key):
             print(f"Node {key.id} is a voter already. Nothing was changed.")
             return EXIT_OK
-        observer_of(described, key.id, key.directory_id)
+        check_no_other_directory_votes(leader.describe(), key.id, key.directory_id)
         make_voter(leader, key, endpoints, keeps_up, yes=yes)
     return EXIT_OK
 

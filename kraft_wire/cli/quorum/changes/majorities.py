@@ -1,18 +1,22 @@
-"""What a change of the voters does to majorities. No I/O."""
+"""Which voters are live, how many may fail, and what a change of the voters does to that. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.quorum.status_report import LIVE_WITHIN_MS
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.raft.majority import majority_of
 from kraft_wire.raft.membership.voters import ReplicaKey
 
+LIVE_WITHIN_MS: Final = 3000
+"""A voter that hasn't fetched for this long is gone: one and a half times the default of
+controller.quorum.fetch.timeout.ms, after which a leader without a majority resigns (KAFKA-15489)."""
 
-class Majority(msgspec.Struct, frozen=True):
+
+class VoterLiveness(msgspec.Struct, frozen=True):
     """Voters, and those among them that keep up with the leader or lead."""
 
     voters: tuple[ReplicaKey, ...]
@@ -27,21 +31,21 @@ class Majority(msgspec.Struct, frozen=True):
         """How many more voters may fail; negative if there is no majority."""
         return len(self.live) - self.needed
 
-    def with_voter(self, key: ReplicaKey) -> Majority:
-        return Majority((*self.voters, key), self.live | {key})
+    def with_voter(self, key: ReplicaKey) -> VoterLiveness:
+        return VoterLiveness((*self.voters, key), self.live | {key})
 
-    def without_voter(self, key: ReplicaKey) -> Majority:
-        return Majority(tuple(voter for voter in self.voters if voter != key), self.live - {key})
+    def without_voter(self, key: ReplicaKey) -> VoterLiveness:
+        return VoterLiveness(tuple(voter for voter in self.voters if voter != key), self.live - {key})
 
 
 def key_of(replica: ReplicaDescription) -> ReplicaKey:
     return ReplicaKey(replica.id, replica.directory_id)
 
 
-def majority(described: QuorumDescription) -> Majority:
+def liveness_of(described: QuorumDescription) -> VoterLiveness:
     """Return the present voters."""
     live = (voter for voter in described.voters if fetches(described, voter))
-    return Majority(tuple(map(key_of, described.voters)), frozenset(map(key_of, live)))
+    return VoterLiveness(tuple(map(key_of, described.voters)), frozenset(map(key_of, live)))
 
 
 def fetches(described: QuorumDescription, replica: ReplicaDescription) -> bool:
@@ -52,13 +56,13 @@ def fetches(described: QuorumDescription, replica: ReplicaDescription) -> bool:
     return replica.last_fetch_ms >= 0 and leader.last_fetch_ms - replica.last_fetch_ms <= LIVE_WITHIN_MS
 
 
-def change_lines(before: Majority, after: Majority) -> Iterator[str]:
+def change_lines(before: VoterLiveness, after: VoterLiveness) -> Iterator[str]:
     """Describe a change."""
     yield f"Voters now    {_text(before)}"
     yield f"Afterwards    {_text(after)}"
 
 
-def _text(voters: Majority) -> str:
+def _text(voters: VoterLiveness) -> str:
     may_fail = voters.may_fail
     if may_fail < 0:
         rest = f"{-may_fail} too few of them fetch"

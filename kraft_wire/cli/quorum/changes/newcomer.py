@@ -9,8 +9,8 @@ import msgspec
 
 from kraft_wire.cli.errors import UsageError
 from kraft_wire.cli.quorum import Lags, Unfit
-from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader
-from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, majority, replicas_of
+from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
+from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, liveness_of, replicas_of
 from kraft_wire.cli.quorum.confirming import confirm
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import add_voter
@@ -42,42 +42,47 @@ class KeepsUp(msgspec.Struct, frozen=True):
                 raise UsageError(f"{option} {value}: give 0 or more")
 
 
-def observer_of(described: QuorumDescription, node_id: int, directory_id: Uuid | None) -> ReplicaKey | None:
-    """Return the observer of a node id; None if it doesn't fetch.
-
-    Raises Unfit if the node is a voter with another directory id, or if several observers have the id.
-    """
+def check_no_other_directory_votes(
+    described: QuorumDescription, node_id: int, directory_id: Uuid | None
+) -> None:
+    """Raise Unfit if the node is a voter with another directory id."""
     for voter in replicas_of(described.voters, node_id):
         if voter.directory_id != directory_id:
             raise Unfit(
                 f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
                 f"only once: run `kraft-wire quorum remove {node_id}` first"
             )
-    found = [
-        replica
+
+
+def observers_of(described: QuorumDescription, node_id: int, directory_id: Uuid | None) -> list[ReplicaKey]:
+    """Return the observers with a node id that fetch, with this directory id or with any.
+
+    A node with a new disk is another one. The one with the old disk counts for as long as ``fetches`` says.
+    """
+    return [
+        key_of(replica)
         for replica in replicas_of(described.observers, node_id)
         if fetches(described, replica) and directory_id in (None, replica.directory_id)
     ]
-    if len(found) > 1:
-        ids = ", ".join(str(replica.directory_id) for replica in found)
-        raise Unfit(
-            f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id"
-        )
-    return key_of(found[0]) if found else None
 
 
 def is_voter(described: QuorumDescription, key: ReplicaKey) -> bool:
     return key in map(key_of, described.voters)
 
 
+def is_committed_voter(leader: LeaderClient, key: ReplicaKey) -> bool:
+    """Whether the replica is a voter, once that is committed. Raises Uncertain."""
+    return leader.await_commit(lambda described: is_voter(described, key))
+
+
 def make_voter(
-    leader: Leader, key: ReplicaKey, endpoints: Endpoints, keeps_up: KeepsUp, *, yes: bool
+    leader: LeaderClient, key: ReplicaKey, endpoints: Endpoints, keeps_up: KeepsUp, *, yes: bool
 ) -> None:
     """Show what changes, ask, wait until the observer keeps up, and make it a voter.
 
     Raises NotConfirmed, Lags, Refused, Uncertain.
     """
-    before = majority(leader.describe())
+    before = liveness_of(leader.describe())
     for line in change_lines(before, before.with_voter(key)):
         print(line)
     print(f"New voter     {key}")
@@ -91,11 +96,13 @@ def make_voter(
     print(f"Node {key.id} is a voter. The change is committed.")
 
 
-def _await_keeping_up(leader: Leader, key: ReplicaKey, keeps_up: KeepsUp) -> None:
+def _await_keeping_up(leader: LeaderClient, key: ReplicaKey, keeps_up: KeepsUp) -> None:
     deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
     since_s: float | None = None
     while True:
         described, now_s = leader.describe(), time.monotonic()
+        if is_voter(described, key):  # with controller.quorum.auto.join.enable it makes itself one
+            return
         lag = lag_of(described, key)
         if lag is None or lag > keeps_up.max_lag:
             since_s = None

@@ -8,18 +8,21 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
-from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.majorities import key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
     DEFAULT_WAIT_MS,
     KeepsUp,
+    check_no_other_directory_votes,
+    is_committed_voter,
     make_voter,
-    observer_of,
+    observers_of,
 )
 from kraft_wire.cli.quorum.changes.options import directory_id_of, endpoints_of_options
+from kraft_wire.cli.quorum.changes.registrations import registrations_of
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
-from kraft_wire.client.survey import survey
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints, ReplicaKey
 
@@ -76,36 +79,54 @@ def quorum_promote(
     keeps_up.check()
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        described = leader.describe()
-        voter = next((each for each in described.voters if each.id == node_id), None)
-        if voter is not None and wanted in (None, voter.directory_id):
-            print(f"Node {node_id} is a voter already. Nothing was changed.")
-            return EXIT_OK
+        for voter in map(key_of, replicas_of(leader.describe().voters, node_id)):
+            if wanted in (None, voter.directory_id) and is_committed_voter(leader, voter):
+                print(f"Node {node_id} is a voter already. Nothing was changed.")
+                return EXIT_OK
         key = _observer(leader, node_id, wanted, keeps_up)
         make_voter(leader, key, given or _registered(leader, key), keeps_up, yes=yes)
     return EXIT_OK
 
 
-def _observer(leader: Leader, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
+def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
+    """Wait until one observer with the node id fetches. A disk that was replaced is soon seen as such."""
     deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
     while True:
-        key = observer_of(leader.describe(), node_id, directory_id)
-        if key is not None:
-            return key
+        described = leader.describe()
+        check_no_other_directory_votes(described, node_id, directory_id)
+        found = observers_of(described, node_id, directory_id)
+        if len(found) == 1:
+            return found[0]
         if time.monotonic() > deadline_s:
-            raise Lags(
-                f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
-                "Nothing was changed"
-            )
+            raise _not_one(node_id, found)
         time.sleep(POLL_S)
 
 
-def _registered(leader: Leader, key: ReplicaKey) -> Endpoints:
-    """Return the endpoint that a controller has registered, on the listener of the voters."""
-    described = leader.describe()
-    names = {point.listener for points in described.endpoints.values() for point in points[:1]}
-    (answer,) = survey(leader.settings, [leader.answered_by])
-    address = (answer.registrations or {}).get(key.id)
-    if address is None or len(names) != 1:
-        raise Unfit(f"the address of node {key.id} isn't known: give --endpoint NAME://HOST:PORT")
-    return (Endpoint(names.pop(), address.host, address.port),)
+def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
+    if not found:
+        return Lags(
+            f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
+            "Nothing was changed"
+        )
+    ids = ", ".join(str(key.directory_id) for key in found)
+    return Unfit(f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id")
+
+
+def _registered(leader: LeaderClient, key: ReplicaKey) -> Endpoints:
+    """Return the endpoints that a controller has registered. Raises Unfit if it has none.
+
+    DescribeCluster shows the one on the listener that was asked; the log has all.
+    """
+    endpoints = leader.describe().endpoints
+    listeners = sorted({point.listener for points in endpoints.values() for point in points})
+    if len(listeners) == 1:
+        address = registrations_of(leader).get(key.id)
+        found: Endpoints = () if address is None else (Endpoint(listeners[0], address.host, address.port),)
+    else:
+        found = leader.history().registrations.get(key.id, ())
+    if not found:
+        raise Unfit(
+            f"node {key.id} has not registered its address: give --endpoint NAME://HOST:PORT, or run "
+            "`kraft-wire quorum add` with its properties file on its machine"
+        )
+    return found

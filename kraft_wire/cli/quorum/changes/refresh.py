@@ -8,11 +8,16 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import AtWork, Unfit
-from kraft_wire.cli.quorum.changes.leader import Leader, leader_of
-from kraft_wire.cli.quorum.changes.majorities import fetches, replicas_of
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.registrations import (
+    Presence,
+    fetching_directories,
+    leaders_answer,
+    presence_at,
+    registrations_of,
+)
 from kraft_wire.cli.quorum.confirming import confirm
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
-from kraft_wire.client.survey import NodeAnswer, survey
 from kraft_wire.client.voter_changes import register_controller
 from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from kraft_wire.protocol.uuid import Uuid
@@ -28,7 +33,7 @@ def registrations_refresh(
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
-    """Register a controller that is gone anew, with the features of the leader. Shows what changes, and asks.
+    """Register the features of the leader for a controller that is gone. Shows what changes, and asks.
 
     A controller that was shut down for good stays registered with the features of its last release, and these
     keep metadata.version from rising. From metadata.version 33 on, `quorum remove` removes the registration.
@@ -56,38 +61,34 @@ def registrations_refresh(
         How long to look for the leader, and how long to wait for the commit.
     """
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        answer = _leaders_answer(leader)
-        address = (answer.registrations or {}).get(id)
+        registered = registrations_of(leader)
+        address = registered.get(id)
         if address is None:
-            known = ", ".join(map(str, sorted(answer.registrations or {}))) or "none"
+            known = ", ".join(map(str, sorted(registered))) or "none"
             raise Unfit(f"controller {id} is not registered; registered are {known}")
         _refuse_if_it_runs(leader, id, address)
-        for line in _lines(id, answer.features):
+        features = leaders_answer(leader).features
+        for line in _lines(id, features):
             print(line)
         if not yes:
             confirm()
-        _refresh(leader, id, address, answer.features)
+        _refresh(leader, id, address, features)
     print(f"Controller {id} is registered with these features. The change is committed.")
     return EXIT_OK
 
 
-def _leaders_answer(leader: Leader) -> NodeAnswer:
-    leader.describe()
-    (answer,) = survey(leader.settings, [leader.answered_by])
-    if answer.problem:
-        raise Unfit(f"the leader, {answer.address}, doesn't answer: {answer.problem}; try again")
-    return answer
-
-
-def _refuse_if_it_runs(leader: Leader, node_id: int, address: Address) -> None:
-    """Raise AtWork if the controller fetches, or something listens at its address."""
-    described = leader.describe()
-    found = replicas_of((*described.voters, *described.observers), node_id)
-    if any(fetches(described, replica) for replica in found):
+def _refuse_if_it_runs(leader: LeaderClient, node_id: int, address: Address) -> None:
+    """Raise AtWork if the controller fetches, or answers at its address."""
+    if fetching_directories(leader.describe(), node_id):
         raise AtWork(f"controller {node_id} runs, and registers its own features: upgrade it instead")
-    (answer,) = survey(leader.settings, [address])
-    if not answer.is_silent and answer.cluster_id == leader.cluster_id and address != leader.answered_by:
-        raise AtWork(f"a controller of this cluster answers at {address}: stop it, or upgrade it instead")
+    presence = presence_at(leader, node_id, address)
+    if presence == Presence.RUNS:
+        raise AtWork(f"controller {node_id} answers at {address}: stop it, or upgrade it instead")
+    if presence == Presence.UNCLEAR:
+        raise AtWork(
+            f"something answers at {address}, the address of controller {node_id}, and doesn't say which "
+            "node it is: stop it, or upgrade it instead"
+        )
 
 
 def _lines(node_id: int, features: Mapping[str, tuple[int, int]]) -> Iterator[str]:
@@ -96,7 +97,9 @@ def _lines(node_id: int, features: Mapping[str, tuple[int, int]]) -> Iterator[st
         yield f"  {name} {lowest} to {highest}"
 
 
-def _refresh(leader: Leader, node_id: int, address: Address, features: Mapping[str, tuple[int, int]]) -> None:
+def _refresh(
+    leader: LeaderClient, node_id: int, address: Address, features: Mapping[str, tuple[int, int]]
+) -> None:
     listener = next(
         (point.listener for points in leader.describe().endpoints.values() for point in points[:1]),
         "CONTROLLER",
@@ -104,4 +107,5 @@ def _refresh(leader: Leader, node_id: int, address: Address, features: Mapping[s
     incarnation_id = Uuid.from_random(secrets.token_bytes(16))
     endpoint = Endpoint(listener, address.host, address.port)
     request = register_controller(node_id, incarnation_id, endpoint, features)
-    leader.change(request, ControllerRegistrationResponse, lambda _: True)
+    # No API shows what features a controller has registered: only the leader's answer says that it is done.
+    leader.change(request, ControllerRegistrationResponse, lambda _: None)

@@ -6,24 +6,32 @@ import time
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.errors import EXIT_OK, complain
+from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
 from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
-from kraft_wire.cli.quorum.changes.leader import POLL_S, Leader, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
+    LIVE_WITHIN_MS,
     change_lines,
     fetches,
     ids_text,
     key_of,
-    majority,
+    liveness_of,
     replicas_of,
 )
 from kraft_wire.cli.quorum.changes.newcomer import is_voter
 from kraft_wire.cli.quorum.changes.options import directory_id_of
+from kraft_wire.cli.quorum.changes.registrations import (
+    Presence,
+    fetching_directories,
+    is_registered,
+    presence_at,
+    registrations_of,
+)
 from kraft_wire.cli.quorum.confirming import confirm
-from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
-from kraft_wire.cli.quorum.status_report import LIVE_WITHIN_MS
+from kraft_wire.cli.quorum.connecting import AUTO_JOIN, DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.survey import setting_of, survey
+from kraft_wire.client.survey import setting_of
 from kraft_wire.client.voter_changes import remove_voter
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
@@ -33,7 +41,6 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.wire.address import Address
 
 STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
-AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 
 
 def quorum_remove(
@@ -49,12 +56,13 @@ def quorum_remove(
 ) -> int:
     """Remove a voter, then its registration if it has stopped. Shows what changes, and asks.
 
-    A node that is no voter any more only loses its registration.
+    A node that is no voter any more only loses its registration. If the node runs with another directory, the
+    registration is that of the new one, and stays.
 
-    Exit statuses: 0 removed; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6 there is no such
-    voter, or too few voters would be left; 8 not confirmed; 11 the controller runs and would join again; 12
-    it isn't known whether the change was made; 13 the voter is removed, its registration is not; 14 the
-    leader refuses; 1 anything else.
+    Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
+    the voter has another directory, or too few voters would be left; 8 not confirmed; 11 the controller runs
+    and would join again; 12 it isn't known whether the change was made; 13 the voter is removed, its
+    registration is not; 14 the leader refuses; 1 anything else.
 
     For example:
 
@@ -80,18 +88,19 @@ def quorum_remove(
     wanted = directory_id_of(directory_id)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         described = leader.describe()
-        registered = _registrations(leader)
+        registered = {} if keep_registration else registrations_of(leader)
+        address = registered.get(node_id)
         voter = _voter(described, node_id, wanted)
-        if voter is None and node_id not in registered:
-            raise Unfit(f"node {node_id} is no voter ({_voters_text(described)}), and is not registered")
         if voter is not None:
-            _remove(leader, described, key_of(voter), registered.get(node_id), yes=yes)
-            registered = _registrations(leader)
-        elif not yes:
-            print(f"Node {node_id} is no voter. Its registration is to be removed.")
-            confirm()
-        if node_id in registered and not keep_registration:
-            _unregister(leader, node_id, registered[node_id])
+            _remove(leader, described, key_of(voter), address, yes=yes)
+            if not keep_registration:
+                _unregister_removed(leader, key_of(voter))
+            return EXIT_OK
+        leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
+        if address is not None:
+            _unregister_stopped(leader, node_id, wanted, address, yes=yes)
+        else:
+            print(_nothing_to_remove(described, node_id, keep_registration=keep_registration))
     return EXIT_OK
 
 
@@ -104,23 +113,24 @@ def _voter(described: QuorumDescription, node_id: int, wanted: Uuid | None) -> R
     return None
 
 
-def _voters_text(described: QuorumDescription) -> str:
-    return f"the voters are {ids_text(majority(described).voters)}"
-
-
-def _registrations(leader: Leader) -> dict[int, Address]:
-    leader.describe()
-    (answer,) = survey(leader.settings, [leader.answered_by])
-    return answer.registrations or {}
+def _nothing_to_remove(described: QuorumDescription, node_id: int, *, keep_registration: bool) -> str:
+    voters = ids_text(tuple(map(key_of, described.voters)))
+    rest = "" if keep_registration else ", and is not registered"
+    return f"Node {node_id} is no voter (the voters are {voters}){rest}. Nothing was changed."
 
 
 # Removing.
 
 
 def _remove(
-    leader: Leader, described: QuorumDescription, key: ReplicaKey, registered: Address | None, *, yes: bool
+    leader: LeaderClient,
+    described: QuorumDescription,
+    key: ReplicaKey,
+    registered: Address | None,
+    *,
+    yes: bool,
 ) -> None:
-    before = majority(described)
+    before = liveness_of(described)
     after = before.without_voter(key)
     for line in change_lines(before, after):
         print(line)
@@ -141,14 +151,16 @@ def _remove(
 
 
 def _refuse_if_it_joins_again(
-    leader: Leader, described: QuorumDescription, key: ReplicaKey, registered: Address | None
+    leader: LeaderClient, described: QuorumDescription, key: ReplicaKey, registered: Address | None
 ) -> None:
     """Raise JoinsAgain if the voter fetches and joins by itself; warn if its setting isn't known."""
     voter = next(each for each in described.voters if key_of(each) == key)
     if not fetches(described, voter):
         return
     points = described.endpoints.get(key.id, ())
-    address = Address(points[0].host, points[0].port) if points else registered
+    address = registered
+    if address is None and points:
+        address = Address(points[0].host, points[0].port)
     joins = None if address is None else setting_of(leader.settings, address, key.id, AUTO_JOIN)
     if joins == "true":
         raise JoinsAgain(
@@ -162,34 +174,67 @@ def _refuse_if_it_joins_again(
 # Unregistering.
 
 
-def _unregister(leader: Leader, node_id: int, address: Address) -> None:
-    """Remove the registration of a controller that has stopped. Raises StillRegistered."""
-    if _still_runs(leader, node_id, address):
+def _unregister_removed(leader: LeaderClient, key: ReplicaKey) -> None:
+    """Remove the registration of a voter that is removed. Raises StillRegistered."""
+    try:
+        address = registrations_of(leader).get(key.id)
+        if address is not None:
+            _unregister(leader, key.id, key.directory_id, address)
+    except StillRegistered:
+        raise
+    except (CommandError, QuorumError) as error:
         raise StillRegistered(
-            f"controller {node_id} still runs, and would register again: stop it, then run "
-            f"`kraft-wire quorum remove {node_id}` again"
+            f"the voter is removed, and it isn't known whether controller {key.id} is registered: {error}; "
+            f"run `kraft-wire quorum remove {key.id}` again"
+        ) from None
+
+
+def _unregister_stopped(
+    leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address, *, yes: bool
+) -> None:
+    print(f"Node {node_id} is no voter. Its registration is to be removed.")
+    if not yes:
+        confirm()
+    _unregister(leader, node_id, directory_id, address)
+
+
+def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address) -> None:
+    """Remove the registration of a controller that has stopped, unless it is that of another directory.
+    Raises StillRegistered."""
+    others = fetching_directories(leader.describe(), node_id) - {directory_id}
+    if directory_id is not None and others:
+        running = ", ".join(map(str, others))
+        print(
+            f"The registration of controller {node_id} is that of directory {running}, which runs: it stays."
         )
+        return
+    _refuse_if_it_runs(leader, node_id, address)
     try:
         leader.change(
             UnregisterControllerRequest(controller_id=node_id),
             UnregisterControllerResponse,
-            lambda _: node_id not in _registrations(leader),
+            lambda _: _is_not(is_registered(leader, node_id)),
         )
     except (Refused, Uncertain) as error:
         raise StillRegistered(f"the registration of controller {node_id} is left: {error}") from None
     print(f"The registration of controller {node_id} is removed.")
 
 
-def _still_runs(leader: Leader, node_id: int, address: Address) -> bool:
-    """Whether a controller answers at its address, or fetches and doesn't stop within a while."""
-    (answer,) = survey(leader.settings, [address])
-    if not answer.is_silent:
-        return True
+def _is_not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _refuse_if_it_runs(leader: LeaderClient, node_id: int, address: Address) -> None:
+    """Raise StillRegistered if a controller answers with its node id, or doesn't stop to fetch soon."""
+    again = f"stop it, then run `kraft-wire quorum remove {node_id}` again"
+    presence = presence_at(leader, node_id, address)
+    if presence == Presence.UNCLEAR:
+        raise StillRegistered(
+            f"the registration of controller {node_id} is left: something answers at its address, {address}, "
+            f"and doesn't say which node it is; if it is that controller, {again}"
+        )
     deadline_s = time.monotonic() + STOPPED_WITHIN_S
-    while time.monotonic() < deadline_s:
-        described = leader.describe()
-        found = replicas_of((*described.voters, *described.observers), node_id)
-        if not any(fetches(described, replica) for replica in found):
-            return False
+    while presence == Presence.RUNS or fetching_directories(leader.describe(), node_id):
+        if presence == Presence.RUNS or time.monotonic() > deadline_s:
+            raise StillRegistered(f"controller {node_id} still runs, and would register again: {again}")
         time.sleep(POLL_S)
-    return True
