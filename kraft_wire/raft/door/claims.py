@@ -37,6 +37,8 @@ def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int, *, is_pre_vo
 
 
 def _is_believed(quorum: QuorumState, caller: ReplicaKey, *, is_pre_vote: bool) -> bool:
+    if caller.id == quorum.config.node_id:
+        return False  # a node sends itself no requests
     if hears_leader(quorum):
         is_for_leader = quorum.leadership is not None and not is_pre_vote
         return is_for_leader and quorum.leader_age_ms >= SETTLED_MS and is_known_voter(quorum, caller)

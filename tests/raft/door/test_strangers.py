@@ -82,6 +82,15 @@ def test_a_refused_epoch_is_reported_at_most_once_a_second() -> None:
     assert reported == [HigherEpochRefused(STRANGER, leader.running.epoch + 1, leader.running.epoch)]
 
 
+def test_a_vote_in_the_nodes_own_name_is_refused_and_reported() -> None:
+    quorum = settled()
+    for node in quorum.nodes.values():
+        epoch, own = node.running.epoch, node.config.replica_key
+        assert ask_vote(node, own, epoch + 1) is ErrorCode.UNKNOWN_LEADER_EPOCH
+        reported = [effect for effect in node.effects if isinstance(effect, HigherEpochRefused)]
+        assert reported == [HigherEpochRefused(own, epoch + 1, epoch)]
+
+
 def test_a_known_voter_ends_a_leader_that_has_led_for_a_while() -> None:
     quorum = settled()
     leader, other = quorum.leader, quorum.followers()[0]
