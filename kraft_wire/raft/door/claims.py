@@ -21,13 +21,12 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
 
 
-def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int, *, is_pre_vote: bool = False) -> bool:
-    """Whether a request of ``caller`` may raise the epoch to ``epoch``. A refusal is reported. A pre-vote
-    asks for nothing."""
+def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
+    """Whether a request of ``caller`` may raise the epoch to ``epoch``. A refusal is reported."""
     now_ms = quorum.now.monotonic_ms
     if _is_believed(quorum, caller) and quorum.raises.take(now_ms):
         return True
-    if quorum.leadership is not None and not is_pre_vote and is_known_voter(quorum, caller):
+    if quorum.leadership is not None and is_known_voter(quorum, caller):
         quorum.leadership.ask(caller.id, now_ms)
     if quorum.raises.may_report(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))

@@ -105,14 +105,15 @@ def test_a_vote_in_a_voters_name_ends_no_leader() -> None:
     assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
 
 
-def test_a_voter_that_is_ahead_is_asked_at_once_and_ends_the_leader() -> None:
+@pytest.mark.parametrize("pre_vote", [False, True])
+def test_a_voter_that_is_ahead_is_asked_at_once_and_ends_the_leader(*, pre_vote: bool) -> None:
     quorum = settled()
     leader, epoch = quorum.leader, quorum.leader.running.epoch
     ahead = quorum.followers()[0]
     ahead.crash()
     ahead.election = ElectionState(leader_id=-1, leader_epoch=epoch + 9)
     ahead.start()
-    Asked(leader, vote_of(ahead.config.replica_key, epoch + 10))  # type: ignore[arg-type]
+    Asked(leader, vote_of(ahead.config.replica_key, epoch + 9, pre_vote=pre_vote))  # type: ignore[arg-type]
     assert quorum.run_until(lambda: not leader.running.is_leader) <= 2 * ONE_WAY_MS
     assert leader.running.epoch == epoch + 9
     quorum.run_until(quorum.agree)
