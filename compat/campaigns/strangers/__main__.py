@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compat.benches.machine import this_machine
-from compat.campaigns.strangers.phases import Trial, Trials
+from compat.campaigns.strangers.phases import Trial, Trials, timed_violations
 from compat.campaigns.strangers.report import describe
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.quorum import ControllerQuorum
@@ -67,7 +67,9 @@ def run(name: str, nodes: int, phase_s: float, rate: float, seed: int) -> Trial:
         tools = ToolServer(Path(folder) / "tools.log")  # it starts no JVM for controllers of ours
         with Workspace(Path(folder) / "quorum") as workspace:
             quorum = ControllerQuorum(workspace, tools, ["ours"] * nodes)
-            return Trials(quorum, name, phase_s, rate, seed).run()
+            trial = Trials(quorum, name, phase_s, rate, seed).run()
+    trial.violations += timed_violations(trial)
+    return trial
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -21,6 +21,7 @@ from compat.harness.kafka.pretend_broker import (
     supported_features,
 )
 from compat.harness.processes import ProcessFailed
+from compat.harness.waiting import WaitTimeout, wait_until
 from compat.harness.wire import WireClient
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -32,6 +33,8 @@ BROKERS: Final = 5
 CREATE_EVERY_S: Final = 0.05
 CREATE_VERSION: Final = 7
 PATIENCE_S: Final = 30.0
+STEADY_TOPICS: Final = 40
+START_WITHIN_S: Final = 120.0
 ONE_PARTITION: Final = TopicContent((0,), {})
 CREATED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 """A client that asks a second node after the first was cut off finds the topic that it has created."""
@@ -74,7 +77,12 @@ class Load:
 
     def wait_until_steady(self) -> None:
         """Wait until brokers are there and some topics are created, and forget the figures."""
-        self.ledger.wait_for_acknowledged(100, 120)
+        try:
+            wait_until(
+                lambda: self.ledger.acknowledged_count >= STEADY_TOPICS, "the first topics", START_WITHIN_S
+            )
+        except WaitTimeout as timeout:
+            raise ProcessFailed(f"{timeout}; the last failures: {self._figures.failures[-5:]}") from None
         self.take()
 
     def take(self) -> Figures:
@@ -123,7 +131,7 @@ class Load:
                 self._figures.fenced += answer.is_fenced
                 if answer.error_code:
                     raise ProcessFailed(f"heartbeat: {ErrorCode(answer.error_code).name}")
-        except (NoController, ProcessFailed) as failure:
+        except (NoController, ProcessFailed, OSError) as failure:
             self._figures.failures.append(f"broker {id}: {failure}")
         finally:
             client.close()

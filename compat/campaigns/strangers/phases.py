@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from compat.harness.paths import ROOT
 from compat.harness.processes import ManagedProcess, ProcessFailed
 from compat.harness.waiting import WaitTimeout, wait_until
 from compat.harness.wire import describe_quorum
+from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 
 ATTACKERS: Final = "compat.campaigns.strangers.attackers"
 PATIENCE_S: Final = 120.0
@@ -48,14 +49,17 @@ class Phase(msgspec.Struct):
 
 
 class Trial(msgspec.Struct):
-    """What became of one quorum. Times are None if it never came to that."""
+    """What became of one quorum. Times are None if it never came to that. ``leaderships`` are those before
+    the restart. ``violations`` are those of rules without times."""
 
     name: str
     phases: list[Phase] = []
+    leaderships: list[Leadership] = []
     well_after_s: float | None = None
     well_after_restart_s: float | None = None
     acknowledged: int = 0
     unknown: int = 0
+    is_compared: bool = False
     violations: list[str] = []
 
 
@@ -76,7 +80,6 @@ class Trials:
         self._rate = rate
         self._seed = seed
         self._logs = LogReader(list(quorum.controllers.values()))
-        self._leaderships: list[Leadership] = []
         self.trial = Trial(name)
 
     def run(self) -> Trial:
@@ -92,17 +95,15 @@ class Trials:
         quorum.format()
         quorum.start()
         quorum.leader()
-        ports = list(quorum.ports.values())
-        with Load(ports, quorum.cluster_id) as load:
-            load.wait_until_steady()
-            with watching(list(quorum.controllers.values())) as watch:
-                wait_until(lambda: self._agree(watch), "all nodes to name the leader")
+        with watching(list(quorum.controllers.values())) as watch:
+            wait_until(lambda: self._agree(watch), "all nodes to name the leader", PATIENCE_S)
+            with Load(list(quorum.ports.values()), quorum.cluster_id) as load:
+                load.wait_until_steady()
                 self._quiet(load, watch)
                 self._outsiders(load, watch)
                 self._claimants(load, watch)
-            trial.well_after_restart_s = self._restart()
-        trial.acknowledged = load.ledger.acknowledged_count
-        trial.unknown = load.ledger.unknown_count
+                trial.well_after_restart_s = self._restart()
+        self._count_topics(load)
         self._violated("at the end", self._lost(load))
 
     def _agree(self, watch: Watch) -> bool:
@@ -112,9 +113,9 @@ class Trials:
 
     def _violated(self, when: str, lines: list[str]) -> None:
         named = ", ".join(word for word in (self.trial.name, when) if word)
-        for line in lines:
-            print(f"violation: {named}: {line}", flush=True)
-            self.trial.violations.append(f"{named}: {line}")
+        if lines:
+            print(f"{named}: violations: {len(lines)}, the first: {lines[0]}", flush=True)
+        self.trial.violations += [f"{named}: {line}" for line in lines]
 
     # Phases.
 
@@ -130,21 +131,19 @@ class Trials:
         self._violated("outsiders", rules.changed(before, sightings, phase.leaderships))
 
     def _claimants(self, load: Load, watch: Watch) -> None:
-        before = self._leaderships[-1:]
         with self._phase("claimants", load, watch) as (phase, _), self._attack("claimants") as attack:
             self._let_pass(watch)
         _note(phase, attack)
         self.trial.well_after_s = self._wait_until_well(AFTER_CLAIMANTS) - attack.deeds.last_request_s
-        phase.leaderships += self._logs.take()
-        self._violated("claimants", rules.hurried([*before, *phase.leaderships]))
-        self._violated("claimants", rules.late(self.trial.well_after_s))
+        phase.leaderships += self._new_leaderships()
 
     @contextmanager
     def _phase(self, name: str, load: Load, watch: Watch) -> Iterator[tuple[Phase, list[Sighting]]]:
         """Run a phase; what it gives is complete when the block has ended."""
         print(f"{self.trial.name}, {name}: {self._phase_s:.0f} s ...", flush=True)
-        load.take(), watch.take()
-        self._leaderships += self._logs.take()
+        load.take()
+        watch.take()
+        self._new_leaderships()
         epoch, cpu_s, began_s = _highest_epoch(watch), self._cpu_seconds(), time.monotonic()
         phase = Phase(name, 0.0, Figures(), [], (epoch, epoch), 0, 0.0)
         sightings: list[Sighting] = []
@@ -153,10 +152,19 @@ class Trials:
         phase.cores = (self._cpu_seconds() - cpu_s) / phase.took_s
         phase.figures, (seen, phase.looks) = load.take(), watch.take()
         sightings += seen
-        phase.leaderships = self._logs.take()
-        self._leaderships += phase.leaderships
+        phase.leaderships = self._new_leaderships()
         phase.epochs = epoch, _highest_epoch(watch)
+        self._count_topics(load)
         self.trial.phases.append(phase)
+
+    def _count_topics(self, load: Load) -> None:
+        ledger = load.ledger
+        self.trial.acknowledged, self.trial.unknown = ledger.acknowledged_count, ledger.unknown_count
+
+    def _new_leaderships(self) -> list[Leadership]:
+        began = self._logs.take()
+        self.trial.leaderships += began
+        return began
 
     def _let_pass(self, watch: Watch) -> None:
         end_s = time.monotonic() + self._phase_s
@@ -202,19 +210,24 @@ class Trials:
 
     def _high_watermark(self) -> int:
         """Return the leader's high watermark, 0 if nobody leads."""
-        leader = self._quorum.leader_now()
-        if leader is None:
-            return 0
-        with connect(leader) as client:
-            return describe_quorum(client).topics[0].partitions[0].high_watermark
+        described = self._describe()
+        return 0 if described is None else described.high_watermark
 
     def _all_have(self, end_offset: int) -> bool:
-        leader = self._quorum.leader_now()
-        if leader is None:
+        described = self._describe()
+        if described is None:
             return False
-        with connect(leader) as client:
-            voters = describe_quorum(client).topics[0].partitions[0].current_voters
-        return bool(voters) and all(voter.log_end_offset >= end_offset for voter in voters)
+        return all(voter.log_end_offset >= end_offset for voter in described.current_voters)
+
+    def _describe(self) -> PartitionData | None:
+        """Return the quorum as its leader describes it; None if nobody leads."""
+        leader = self._quorum.leader_now()
+        with suppress(OSError):  # it may have stopped meanwhile
+            if leader is not None:
+                with connect(leader) as client:
+                    partition = describe_quorum(client).topics[0].partitions[0]
+                return None if partition.error_code else partition
+        return None
 
     def _restart(self) -> float:
         """Stop all controllers, start them, and return the seconds from then until all was well."""
@@ -240,7 +253,16 @@ class Trials:
                 continue
             wrong = load.ledger.violations(topics_in(files.state))
             lines += [f"node {controller.node_id}: {line}" for line in wrong]
+        self.trial.is_compared = True
         return lines
+
+
+def timed_violations(trial: Trial) -> list[str]:
+    """Return what violates the rules about times."""
+    lines = rules.hurried(trial.leaderships)
+    if trial.well_after_s is not None:
+        lines += rules.late(trial.well_after_s)
+    return [f"{trial.name}: {line}" for line in lines]
 
 
 def _note(phase: Phase, attack: Attack) -> None:
