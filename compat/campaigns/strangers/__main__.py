@@ -2,9 +2,9 @@
 EndQuorumEpochs, Fetches and fake leaders with any epoch, from outsiders and from claimants of a voter's ids.
 The result goes to compat/campaigns/strangers.txt.
 
-Outsiders must change neither leader nor epoch. Claimants may cost one change of leader in ten seconds; within
-five seconds of their last request, and after a restart, all must be well. No process may end, and every
-acknowledged topic must be on every node.
+Outsiders must change neither leader nor epoch. Claimants may cost one change of leader in ten seconds. While
+they go on, all nodes are killed and started again. Within five seconds of their last request, and after
+another restart, all must be well. No process may end, and every acknowledged topic must be on every node.
 """
 
 from __future__ import annotations

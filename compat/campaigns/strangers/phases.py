@@ -1,5 +1,5 @@
-"""Run controllers under load through a quiet time, through outsiders' and through claimants' attacks, and
-restart them."""
+"""Run controllers under load through a quiet time, through outsiders' and through claimants' attacks; restart
+them while claimants go on, and once more when all is over."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 ATTACKERS: Final = "compat.campaigns.strangers.attackers"
 PATIENCE_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.25
-AFTER_CLAIMANTS, AFTER_RESTART = "after-claimants", "after-restart"
+MOST_RESTARTED_S: Final = 30.0
+AFTER_CLAIMANTS, AFTER_RESTARTED, AFTER_RESTART = "after-claimants", "after-restarted", "after-restart"
 """Topics that are created when the quorum has to be well again."""
 
 
 class Phase(msgspec.Struct):
     """One phase; ``deeds`` is None for the quiet one. ``cores`` and ``strangers_cores`` are the processor
     time that the controllers and the strangers took, in cores. ``looks`` counts the answers about leader and
-    epoch."""
+    epoch. ``well_after_s`` is the time from the strangers' last request until all was well, where that is
+    measured."""
 
     name: str
     took_s: float
@@ -46,16 +48,16 @@ class Phase(msgspec.Struct):
     cores: float
     deeds: Deeds | None = None
     strangers_cores: float = 0.0
+    well_after_s: float | None = None
 
 
 class Trial(msgspec.Struct):
-    """What became of one quorum. Times are None if it never came to that. ``leaderships`` are those before
-    the restart. ``violations`` are those of rules without times."""
+    """What became of one quorum. ``leaderships`` are those until the first restart. ``violations`` are those
+    of rules without times."""
 
     name: str
     phases: list[Phase] = []
     leaderships: list[Leadership] = []
-    well_after_s: float | None = None
     well_after_restart_s: float | None = None
     acknowledged: int = 0
     unknown: int = 0
@@ -80,6 +82,7 @@ class Trials:
         self._rate = rate
         self._seed = seed
         self._logs = LogReader(list(quorum.controllers.values()))
+        self._leaderships: list[Leadership] = []
         self.trial = Trial(name)
 
     def run(self) -> Trial:
@@ -102,6 +105,7 @@ class Trials:
                 self._quiet(load, watch)
                 self._outsiders(load, watch)
                 self._claimants(load, watch)
+                self._restarted(load, watch)
                 trial.well_after_restart_s = self._restart()
         self._count_topics(load)
         self._violated("at the end", self._lost(load))
@@ -120,27 +124,52 @@ class Trials:
     # Phases.
 
     def _quiet(self, load: Load, watch: Watch) -> None:
-        with self._phase("quiet", load, watch):
-            self._let_pass(watch)
+        with self._phase("quiet", load, watch, self._phase_s):
+            self._let_pass(watch, self._phase_s)
 
     def _outsiders(self, load: Load, watch: Watch) -> None:
         before = watch.latest()
-        with self._phase("outsiders", load, watch) as (phase, sightings), self._attack("outsiders") as attack:
-            self._let_pass(watch)
+        with (
+            self._phase("outsiders", load, watch, self._phase_s) as (phase, sightings),
+            self._attack("outsiders") as attack,
+        ):
+            self._let_pass(watch, self._phase_s)
         _note(phase, attack)
         self._violated("outsiders", rules.changed(before, sightings, phase.leaderships))
 
     def _claimants(self, load: Load, watch: Watch) -> None:
-        with self._phase("claimants", load, watch) as (phase, _), self._attack("claimants") as attack:
-            self._let_pass(watch)
+        with (
+            self._phase("claimants", load, watch, self._phase_s) as (phase, _),
+            self._attack("claimants") as attack,
+        ):
+            self._let_pass(watch, self._phase_s)
         _note(phase, attack)
-        self.trial.well_after_s = self._wait_until_well(AFTER_CLAIMANTS) - attack.deeds.last_request_s
+        self._wait_until_well_again(phase, AFTER_CLAIMANTS)
+        self.trial.leaderships = list(self._leaderships)
+
+    def _restarted(self, load: Load, watch: Watch) -> None:
+        """Kill all nodes and start them again while claimants go on: nobody leads, so more is believed."""
+        phase_s = min(self._phase_s, MOST_RESTARTED_S)
+        with self._attack("claimants") as attack:
+            for controller in self._quorum.controllers.values():
+                controller.kill()
+            self._quorum.start()
+            with self._phase("restarted", load, watch, phase_s) as (phase, _):
+                self._let_pass(watch, phase_s)
+        _note(phase, attack)
+        self._wait_until_well_again(phase, AFTER_RESTARTED)
+
+    def _wait_until_well_again(self, phase: Phase, topic: str) -> None:
+        assert phase.deeds is not None
+        phase.well_after_s = self._wait_until_well(topic) - phase.deeds.last_request_s
         phase.leaderships += self._new_leaderships()
 
     @contextmanager
-    def _phase(self, name: str, load: Load, watch: Watch) -> Iterator[tuple[Phase, list[Sighting]]]:
+    def _phase(
+        self, name: str, load: Load, watch: Watch, phase_s: float
+    ) -> Iterator[tuple[Phase, list[Sighting]]]:
         """Run a phase; what it gives is complete when the block has ended."""
-        print(f"{self.trial.name}, {name}: {self._phase_s:.0f} s ...", flush=True)
+        print(f"{self.trial.name}, {name}: {phase_s:.0f} s ...", flush=True)
         load.take()
         watch.take()
         self._new_leaderships()
@@ -163,11 +192,11 @@ class Trials:
 
     def _new_leaderships(self) -> list[Leadership]:
         began = self._logs.take()
-        self.trial.leaderships += began
+        self._leaderships += began
         return began
 
-    def _let_pass(self, watch: Watch) -> None:
-        end_s = time.monotonic() + self._phase_s
+    def _let_pass(self, watch: Watch, phase_s: float) -> None:
+        end_s = time.monotonic() + phase_s
         while time.monotonic() < end_s:
             if ended := watch.ended():
                 raise ProcessFailed("\n".join(ended))
@@ -242,7 +271,7 @@ class Trials:
         """Stop all controllers, and compare their files with what was acknowledged."""
         end_offset = wait_until(self._high_watermark, "a leader", PATIENCE_S)
         wait_until(lambda: self._all_have(end_offset), "all voters to have everything", PATIENCE_S)
-        for name in (AFTER_CLAIMANTS, AFTER_RESTART):
+        for name in (AFTER_CLAIMANTS, AFTER_RESTARTED, AFTER_RESTART):
             load.ledger.acknowledged(name, ONE_PARTITION)
         lines = []
         for controller in self._quorum.controllers.values():
@@ -260,8 +289,9 @@ class Trials:
 def timed_violations(trial: Trial) -> list[str]:
     """Return what violates the rules about times."""
     lines = rules.hurried(trial.leaderships)
-    if trial.well_after_s is not None:
-        lines += rules.late(trial.well_after_s)
+    for phase in trial.phases:
+        if phase.well_after_s is not None:
+            lines += rules.late(phase.well_after_s)
     return [f"{trial.name}: {line}" for line in lines]
 
 

@@ -39,11 +39,9 @@ def _trial(trial: Trial) -> Iterator[str]:
             f"{longest_ms['outsiders']:.1f} ms with outsiders, goal {CREATE_GOAL_MS:.0f} ms: {verdict}; "
             f"{longest_ms['quiet']:.1f} ms without",
         )
-    if trial.well_after_s is not None:
-        yield _line("well again", f"{trial.well_after_s:.1f} s after the claimants' last request")
     if trial.well_after_restart_s is not None:
         yield _line(
-            "well again", f"{trial.well_after_restart_s:.1f} s after all processes were started again"
+            "well after a restart", f"{trial.well_after_restart_s:.1f} s after all nodes were started"
         )
     yield _line("topics", f"{trial.acknowledged:,} acknowledged, {trial.unknown:,} with unknown result")
     yield _line("topics compared", "on every node" if trial.is_compared else "no: the run was broken off")
@@ -76,6 +74,10 @@ def _shortest(phase: Phase) -> str:
     return "-" if shortest_s is None else f"{shortest_s:.1f} s"
 
 
+def _well_after(phase: Phase) -> str:
+    return "-" if phase.well_after_s is None else f"{phase.well_after_s:.1f} s"
+
+
 def _count(name: str) -> Callable[[Phase], str]:
     return _of_deeds(lambda phase: f"{getattr(phase.deeds, name):,}")
 
@@ -89,7 +91,7 @@ ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("... connections closed", _count("closed")),
     ("nodes at the fake leader", _count("visits")),
     ("looks at the nodes", lambda phase: f"{phase.looks:,}"),
-    ("changes of leader", lambda phase: f"{len(phase.leaderships)}"),
+    ("leaders elected", lambda phase: f"{len(phase.leaderships)}"),
     ("shortest leadership", _shortest),
     ("epoch", lambda phase: f"{phase.epochs[0]} to {phase.epochs[1]}"),
     ("topics created", lambda phase: f"{len(phase.figures.creations_ms):,}"),
@@ -98,6 +100,7 @@ ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("longest create-topic", lambda phase: f"{_longest(phase.figures.creations_ms):.1f} ms"),
     ("heartbeat p99", lambda phase: f"{_percentile(phase.figures.heartbeats_ms, 99):.1f} ms"),
     ("longest heartbeat", lambda phase: f"{_longest(phase.figures.heartbeats_ms):.1f} ms"),
+    ("well after last request", _well_after),
     ("brokers seen fenced", lambda phase: f"{phase.figures.fenced}"),
     ("clients' failures", lambda phase: f"{len(phase.figures.failures)}"),
     ("cores of the nodes", lambda phase: f"{phase.cores:.2f}"),

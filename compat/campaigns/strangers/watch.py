@@ -28,12 +28,14 @@ class Watch:
     """One connection to each node. Of sightings in a row that are alike the first is kept."""
 
     def __init__(self, controllers: Sequence[Controller]) -> None:
-        self._nodes = [(each.node_id, each.port, each.running_process) for each in controllers]
+        self._controllers = controllers
         self._stop = threading.Event()
         self._last: dict[int, Sighting] = {}
         self._sightings: list[Sighting] = []
         self._looks = 0
-        self._threads = [threading.Thread(target=self._watch, args=(id, port)) for id, port, _ in self._nodes]
+        self._threads = [
+            threading.Thread(target=self._watch, args=(each.node_id, each.port)) for each in controllers
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -51,7 +53,7 @@ class Watch:
         """Return a line for each process that has ended."""
         return [
             f"{process.name} ended with {process.exit_code}\n{process.tail()}"
-            for _, _, process in self._nodes
+            for process in (each.running_process for each in self._controllers)
             if not process.running
         ]
 
