@@ -1,1 +1,1 @@
-"""Long runs with real brokers, whose last results are kept beside them."""
+"""Long runs with real brokers and real controllers, whose last results are kept beside them."""

@@ -175,12 +175,6 @@ class QuorumState:
         return max(self.epoch, self.no_vote_up_to_epoch) + 1
 
     @property
-    def leader_age_ms(self) -> int:
-        """The time for which this node has led; 0 if it doesn't lead."""
-        leadership = self.leadership
-        return 0 if leadership is None else self.now.monotonic_ms - leadership.since_ms
-
-    @property
     def leaderless_ms(self) -> int:
         """The time since this node last heard a leader, or started."""
         return self.now.monotonic_ms - self.last_heard_ms

@@ -12,15 +12,15 @@ import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin
-from kraft_wire.protocol.messages import describe_quorum_request, end_quorum_epoch_request, vote_request
-from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages import describe_quorum_request
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
-from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import ReplicaKey
+from tests.support import forged_requests
 from tests.support.controller_process import Client, ControllerProcess, formatted
+from tests.support.forged_requests import ANYBODY
 from tests.support.live_quorum import Controllers, three_controllers
 
 TOPIC = "__cluster_metadata"
@@ -30,35 +30,9 @@ STRANGER = 77
 
 def _vote(epoch: int, candidate_id: int, *, pre_vote: bool = False, voter_id: int = -1) -> VoteRequest:
     """Return a Vote of a stranger with a very long log, or of one with a voter's id."""
-    asked = vote_request.PartitionData(
-        replica_epoch=epoch,
-        replica_id=candidate_id,
-        replica_directory_id=Uuid(b"\x07" * 16),
-        voter_directory_id=Uuid(b"\x09" * 16) if voter_id >= 0 else Uuid.ZERO,
-        last_offset_epoch=epoch - 1,
-        last_offset=2**62,
-        pre_vote=pre_vote,
-    )
-    topic = vote_request.TopicData(topic_name=TOPIC, partitions=[asked])
-    return VoteRequest(cluster_id=None, voter_id=voter_id, topics=[topic])
-
-
-def _begin(epoch: int, leader_id: int, port: int) -> BeginQuorumEpochRequest:
-    asked = begin.PartitionData(leader_id=leader_id, leader_epoch=epoch)
-    return BeginQuorumEpochRequest(
-        cluster_id=None,
-        voter_id=-1,
-        topics=[begin.TopicData(topic_name=TOPIC, partitions=[asked])],
-        leader_endpoints=[begin.LeaderEndpoint(name="CONTROLLER", host="127.0.0.1", port=port)],
-    )
-
-
-def _end(epoch: int, leader_id: int, successor_id: int) -> EndQuorumEpochRequest:
-    asked = end_quorum_epoch_request.PartitionData(
-        leader_id=leader_id, leader_epoch=epoch, preferred_successors=(successor_id,)
-    )
-    topic = end_quorum_epoch_request.TopicData(topic_name=TOPIC, partitions=[asked])
-    return EndQuorumEpochRequest(cluster_id=None, topics=[topic])
+    candidate = ReplicaKey(candidate_id, Uuid(b"\x07" * 16))
+    voter = ReplicaKey(voter_id, Uuid(b"\x09" * 16)) if voter_id >= 0 else ANYBODY
+    return forged_requests.vote(epoch, candidate, (epoch - 1, 2**62), voter=voter, pre_vote=pre_vote)
 
 
 @contextmanager
@@ -146,7 +120,7 @@ def test_a_forged_announcement_redirects_nobody(tmp_path: Path) -> None:
     with quorum(tmp_path) as (controllers, clients, epoch), fake_leader() as (port, visits):
         leader = controllers.leader()
         requests: list[tuple[Message, int]] = [
-            (_begin(epoch + 1, claimed, port), 1) for claimed in (1, 2, 3, STRANGER)
+            (forged_requests.begin(epoch + 1, claimed, [port]), 1) for claimed in (1, 2, 3, STRANGER)
         ]
         _forge(clients, requests, times=50)
         controllers.write(range(3, 6))
@@ -158,7 +132,9 @@ def test_a_forged_resignation_ends_no_leader(tmp_path: Path) -> None:
     with quorum(tmp_path) as (controllers, clients, epoch):
         leader = controllers.leader()
         requests: list[tuple[Message, int]] = [
-            (_end(epoch, leader, successor), 1) for successor in (1, 2, 3) if successor != leader
+            (forged_requests.end(epoch, leader, [ReplicaKey(successor)]), 1)
+            for successor in (1, 2, 3)
+            if successor != leader
         ]
         _forge(clients, requests, times=50)
         controllers.write(range(3, 6))

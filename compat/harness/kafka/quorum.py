@@ -43,7 +43,8 @@ Controller = JvmController | OurController
 
 
 class ControllerQuorum:
-    """Controllers 100, 101, ... of the given kinds. Java's are of the newest Kafka, or run ``jars``."""
+    """Controllers 100, 101, ... of the given kinds. Java's are of the newest Kafka, or run ``jars``. Ours
+    need neither jars nor tools."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class ControllerQuorum:
         places: Sequence[Place] = (),
         jars: KafkaJars | None = None,
     ) -> None:
-        self.jars = jars or find_jars(NEWEST_KAFKA)
+        self._jars = jars
         self.workspace = workspace
         self.tools = tools
         self.cluster_id = random_cluster_id()
@@ -85,7 +86,8 @@ class ControllerQuorum:
         extra = {**self._quorum_properties(), **properties}
         if kind == "ours":
             return OurController(self.workspace, id, extra, self.ports[id], self.places[id])
-        return JvmController(self.workspace, id, self.jars, self.tools, extra, self.ports[id])
+        jars = self._jars or find_jars(NEWEST_KAFKA)
+        return JvmController(self.workspace, id, jars, self.tools, extra, self.ports[id])
 
     # Starting.
 

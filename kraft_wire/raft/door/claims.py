@@ -2,11 +2,10 @@
 
 Java believes anybody. Here a request only raises the epoch if that can help:
 
-- While a leader is at work, only the leader believes, and only a known voter, which comes back with a higher
-  epoch and can't follow otherwise; and only if this leader has led for ``SETTLED_MS``, so that a voter that
-  lies, or somebody who claims its ids, costs one change of leader in that time. Followers keep to their
-  leader. A pre-vote asks for nothing.
-- Without a leader, known voters are believed.
+- While a leader is at work, nobody is believed. If a known voter is said to be in a higher epoch, the leader
+  asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts. A voter
+  that comes back with a higher epoch gets in so. Followers keep to their leader.
+- Without a leader, known voters are believed: an election must not take longer.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
   (KIP-853).
 
@@ -16,30 +15,27 @@ which go to the voters that it knows and to the bootstrap servers.
 
 from __future__ import annotations
 
-from typing import Final
-
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
 from kraft_wire.raft.effects import HigherEpochRefused
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
 
-SETTLED_MS: Final = 10_000
 
-
-def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int, *, is_pre_vote: bool = False) -> bool:
+def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
     """Whether a request of ``caller`` may raise the epoch to ``epoch``. A refusal is reported."""
     now_ms = quorum.now.monotonic_ms
-    if _is_believed(quorum, caller, is_pre_vote=is_pre_vote) and quorum.raises.take(now_ms):
+    if _is_believed(quorum, caller) and quorum.raises.take(now_ms):
         return True
+    if quorum.leadership is not None and is_known_voter(quorum, caller):
+        quorum.leadership.ask(caller.id, now_ms)
     if quorum.raises.may_report(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))
     return False
 
 
-def _is_believed(quorum: QuorumState, caller: ReplicaKey, *, is_pre_vote: bool) -> bool:
-    if hears_leader(quorum):
-        is_for_leader = quorum.leadership is not None and not is_pre_vote
-        return is_for_leader and quorum.leader_age_ms >= SETTLED_MS and is_known_voter(quorum, caller)
+def _is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
+    if caller.id == quorum.config.node_id or hears_leader(quorum):
+        return False  # a node sends itself no requests
     return is_known_voter(quorum, caller) or is_long_without_leader(quorum)
 
 

@@ -121,10 +121,7 @@ def _raise_to(quorum: QuorumState, asked: VotePartition) -> ErrorCode:
     """Adopt the epoch of a candidate if it is higher, and believed; return the error if it isn't believed."""
     if asked.replica_epoch <= quorum.epoch:
         return ErrorCode.NONE
-    is_own_id = asked.replica_id == quorum.config.node_id
-    if is_own_id or not take_raise(
-        quorum, _candidate(asked), asked.replica_epoch, is_pre_vote=asked.pre_vote
-    ):
+    if not take_raise(quorum, _candidate(asked), asked.replica_epoch):
         return ErrorCode.UNKNOWN_LEADER_EPOCH  # INVALID_REQUEST would end a Java process
     elections.become_unattached(quorum, asked.replica_epoch)
     return ErrorCode.NONE

@@ -12,7 +12,7 @@ from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed
 from kraft_wire.raft.membership.voters import Endpoints
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Follower, Leader, Prospective, RoleState, Unattached
+from kraft_wire.raft.roles import Follower, Prospective, RoleState, Unattached
 
 
 def learn_leader(quorum: QuorumState, epoch: int, leader_id: int | None, endpoints: Endpoints) -> bool:
@@ -93,12 +93,12 @@ def hurry_election(quorum: QuorumState, before: RoleState) -> None:
 
     ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
     any case. If others may elect that voter without us, it first has time to announce itself, because we
-    would depose it. A leader that it ends doesn't hurry: the two could end each other again and again.
+    would depose it.
     """
     state, now_ms = quorum.state, quorum.now.monotonic_ms
     if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
         start_election_at(quorum, state, min(state.deadline_ms, now_ms))
-    elif _is_free(state) and not isinstance(before, Leader):
+    elif _is_free(state):
         due_ms = quorum.failover_deadline_ms() if quorum.lost_elections else now_ms
         due_ms += 0 if is_our_vote_needed(quorum, before) else yield_ms(quorum)
         # Not a transition: only the deadline is earlier.

@@ -63,7 +63,7 @@ class Leadership:
         "known_ends",
         "observers",
         "own",
-        "since_ms",
+        "said_to_be_ahead",
         "static_voters",
         "voters",
     )
@@ -71,7 +71,6 @@ class Leadership:
     def __init__(self, own_key: ReplicaKey, epoch_start_offset: int, voters: VoterSet, now_ms: int) -> None:
         self._own_key = own_key
         self.own = ReplicaProgress(own_key, last_contact_ms=now_ms)
-        self.since_ms = now_ms
         self.epoch_start_offset = epoch_start_offset
         self.high_watermark: int | None = None
         self.voters: dict[int, ReplicaProgress] = {}
@@ -83,6 +82,8 @@ class Leadership:
         voters."""
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
+        self.said_to_be_ahead: set[int] = set()
+        """The voters that get it even if they fetch: their answer has their epoch."""
         self.adopt(voters, now_ms)
 
     def adopt(self, voters: VoterSet, now_ms: int) -> None:
@@ -145,6 +146,12 @@ class Leadership:
         progress = self.voters.get(key.id) or self.observers.get(key)
         if progress is not None and progress.key.matches(key):
             progress.last_contact_ms = now_ms
+
+    def ask(self, voter_id: int, now_ms: int) -> None:
+        """Ask a voter now which epoch it is in, because somebody has named a higher one in its name."""
+        if voter_id in self.begin_epoch_due_ms:
+            self.begin_epoch_due_ms[voter_id] = now_ms
+            self.said_to_be_ahead.add(voter_id)
 
     def note_flush(self, end_offset: int) -> bool:
         """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is

@@ -6,7 +6,6 @@ import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
-from kraft_wire.raft.door.claims import SETTLED_MS
 from kraft_wire.raft.election.turns import YIELD_STEPS
 from kraft_wire.raft.events import ResponseReceived, RpcRequest
 from kraft_wire.raft.roles import Role
@@ -18,7 +17,6 @@ from tests.raft.election.test_turns import (
     become_successor,
     first_and_second,
     ready,
-    role_of,
     stood,
 )
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
@@ -147,17 +145,6 @@ def test_a_voter_that_granted_its_vote_does_not_stand_soon() -> None:
     ask(voter, other.id, epoch + 1, end_of(other))
     quorum.run_for(voter.config.election_timeout_ms - 1)
     assert voter.running.role is Role.UNATTACHED
-
-
-def test_a_leader_that_a_shorter_log_ends_does_not_hurry() -> None:
-    """The others may have elected it: to stand soon could depose it, and so on in turn."""
-    quorum, short, _ = lagging(3, 1, seed=1)
-    leader = quorum.leader
-    quorum.run_for(SETTLED_MS)
-    quorum.isolate(leader.id)
-    ask(leader, short[0].id, leader.running.epoch + 1, end_of(short[0]))
-    quorum.run_for(leader.config.election_timeout_ms - 1)
-    assert role_of(leader) is Role.UNATTACHED
 
 
 def test_a_candidate_that_is_no_voter_hurries_nobody() -> None:

@@ -1,0 +1,66 @@
+"""Judge what was seen of controllers while strangers attacked them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+CHANGE_EVERY_S: Final = 10.0
+CLOCKS_DIFFER_S: Final = 0.1
+"""Leaderships are timed by the wall clock, when they are logged; controllers count in monotonic time."""
+WELL_WITHIN_S: Final = 5.0
+CREATE_GOAL_MS: Final = 100.0
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """Which leader, -1 for none, and which epoch a node names."""
+
+    node_id: int
+    leader_id: int
+    epoch: int
+
+
+class Leadership(msgspec.Struct, frozen=True):
+    """A node that began to lead an epoch; ``began_s`` is in seconds since 1970."""
+
+    leader_id: int
+    epoch: int
+    began_s: float
+
+
+def changed(
+    before: Mapping[int, Sighting], sightings: Sequence[Sighting], leaderships: Sequence[Leadership]
+) -> list[str]:
+    """Return a line for each change of leader or epoch, of which outsiders may cause none."""
+    leaders = [f"node {each.leader_id} became the leader of epoch {each.epoch}" for each in leaderships]
+    return leaders + [
+        f"node {each.node_id} named leader {each.leader_id} and epoch {each.epoch}; before it was leader "
+        f"{before[each.node_id].leader_id} and epoch {before[each.node_id].epoch}"
+        for each in sightings
+        if each != before[each.node_id]
+    ]
+
+
+def shortest_leadership_s(leaderships: Sequence[Leadership]) -> float | None:
+    """Return the shortest time between two changes of leader; None if there weren't two."""
+    return min((after.began_s - each.began_s for each, after in pairwise(leaderships)), default=None)
+
+
+def hurried(leaderships: Sequence[Leadership]) -> list[str]:
+    """Return a line for each leader that was replaced too early."""
+    return [
+        f"node {each.leader_id} led epoch {each.epoch} for {after.began_s - each.began_s:.2f} s until node "
+        f"{after.leader_id} led epoch {after.epoch}: one change in {CHANGE_EVERY_S:g} s is allowed"
+        for each, after in pairwise(leaderships)
+        if after.began_s - each.began_s < CHANGE_EVERY_S - CLOCKS_DIFFER_S
+    ]
+
+
+def late(well_after_s: float) -> list[str]:
+    """Return a line if the quorum was not well in time after the last request."""
+    if well_after_s <= WELL_WITHIN_S:
+        return []
+    return [f"it was well {well_after_s:.1f} s after the last request: {WELL_WITHIN_S:g} s are allowed"]

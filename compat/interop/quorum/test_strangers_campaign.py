@@ -1,0 +1,59 @@
+"""A short campaign of strangers against controllers under load, and the rules that judge a campaign."""
+
+from __future__ import annotations
+
+from compat.campaigns.strangers import rules
+from compat.campaigns.strangers.phases import Trials
+from compat.campaigns.strangers.report import describe
+from compat.campaigns.strangers.rules import Leadership, Sighting
+from compat.harness.kafka.quorum import ControllerQuorum
+from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.processes import Workspace
+
+PHASE_S = 2.0
+RATE = 200.0
+PATIENT = {"controller.quorum.fetch.timeout.ms": "20000"}
+"""On a busy machine a leader is slow, too, and would be replaced."""
+
+
+def test_strangers_change_nothing_and_lose_nothing(workspace: Workspace, tool_server: ToolServer) -> None:
+    quorum = ControllerQuorum(workspace, tool_server, ["ours"] * 3, properties=PATIENT)
+    trial = Trials(quorum, "three controllers", PHASE_S, RATE, seed=1).run()
+    text = describe([trial], [])
+    assert not trial.violations, text
+    assert [phase.name for phase in trial.phases] == ["quiet", "outsiders", "claimants", "restarted"]
+    for phase in trial.phases[:3]:
+        assert phase.looks and phase.figures.creations_ms and phase.figures.heartbeats_ms, text
+    for hostile in trial.phases[1:]:
+        assert hostile.deeds is not None
+        assert hostile.deeds.answered == hostile.deeds.sent > 0, text
+    assert trial.acknowledged > 0
+
+
+QUIET = {id: Sighting(id, leader_id=100, epoch=3) for id in (100, 101, 102)}
+
+
+def test_a_quiet_time_violates_no_rule() -> None:
+    assert rules.changed(QUIET, list(QUIET.values()), []) == []
+
+
+def test_each_change_of_leader_or_epoch_is_named() -> None:
+    assert rules.changed(QUIET, [Sighting(101, 100, 4), Sighting(102, -1, 3)], [Leadership(102, 5, 0.0)]) == [
+        "node 102 became the leader of epoch 5",
+        "node 101 named leader 100 and epoch 4; before it was leader 100 and epoch 3",
+        "node 102 named leader -1 and epoch 3; before it was leader 100 and epoch 3",
+    ]
+
+
+def test_a_leader_may_be_replaced_once_in_ten_seconds() -> None:
+    slow = [Leadership(100, 1, 0.0), Leadership(101, 2, 10.0), Leadership(100, 5, 20.1)]
+    assert rules.hurried(slow) == []
+    assert rules.shortest_leadership_s(slow) == 10.0
+    assert rules.hurried([*slow, Leadership(102, 6, 25.0)]) == [
+        "node 100 led epoch 5 for 4.90 s until node 102 led epoch 6: one change in 10 s is allowed"
+    ]
+
+
+def test_a_quorum_must_be_well_soon_after_the_last_request() -> None:
+    assert rules.late(5.0) == []
+    assert rules.late(5.1) == ["it was well 5.1 s after the last request: 5 s are allowed"]
