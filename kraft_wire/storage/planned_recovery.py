@@ -1,9 +1,7 @@
 """Apply a plan of recovery to a folder, so that it can be taken up again after an interruption anywhere.
 
-The steps: a copy of the folder beside it, whole or not there; a marker with the plan; quorum-state in the
-plan's epoch; the plan's batch; the marker again. Until the batch is there the node is a voter of the old
-quorum, which has no majority, and the next attempt finds the folder's log as it was. Everything is flushed
-before the next step.
+First a copy of the folder is made beside it, whole or not there. The other steps are those of
+``raft/recovery/applying.py``, which the simulator takes, too.
 """
 
 from __future__ import annotations
@@ -11,11 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
-from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER, RECOVERY_PLAN, ElectionState
+from kraft_wire.raft.recovery import applying
+from kraft_wire.raft.recovery.applying import Marker, write_plan
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
@@ -24,13 +24,6 @@ from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.store import Store
 
 _UNFINISHED: Final = ".unfinished"
-
-
-class Marker(msgspec.Struct, frozen=True):
-    """The marker's contents."""
-
-    state: Literal["begun", "applied"]
-    plan: Plan
 
 
 def read_marker(metadata_dir: Path) -> Marker | None:
@@ -65,10 +58,7 @@ def stage_of(plan: Plan, metadata_dir: Path) -> Stage:
 
 def is_applied(plan: Plan, metadata_dir: Path) -> bool:
     """Whether the plan was applied to the end. Raises what ``stage_of`` raises."""
-    stage = stage_of(plan, metadata_dir)
-    return stage == "moved on" or (
-        stage == "written" and read_marker(metadata_dir) == Marker("applied", plan)
-    )
+    return applying.is_applied(plan, stage_of(plan, metadata_dir), read_marker(metadata_dir))
 
 
 def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
@@ -88,25 +78,39 @@ def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
 
 def _write(plan: Plan, metadata_dir: Path) -> None:
     node_id = read_meta_properties(metadata_dir).node_id
-    is_written = stage_of(plan, metadata_dir) != "untouched"
+    stage = stage_of(plan, metadata_dir)
     store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
     try:
-        if store.log.end_offset != (plan.end_offset if is_written else plan.base_offset):
-            raise RecoveryError(f"{metadata_dir} changed while the plan was applied: a process ran on it")
-        _mark(store, Marker("begun", plan))
-        if not is_written:
-            store.write_election_state(plan.election_state(), kraft_version=plan.kraft_version)
-            store.log.append([plan.batch()])
-            store.log.flush()
-        store.forget_loss()
-        _mark(store, Marker("applied", plan))
+        write_plan(plan, stage, _StoreFiles(store))
     finally:
         store.close()
 
 
-def _mark(store: Store, marker: Marker) -> None:
-    path = store.folder.partition_path / RECOVERY_PLAN
-    store.disk.replace(path, msgspec.json.encode(marker))
+class _StoreFiles:
+    """A folder's files, opened as a node opens them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._store.log.end_offset
+
+    def mark(self, marker: Marker) -> None:
+        path = self._store.folder.partition_path / RECOVERY_PLAN
+        self._store.disk.replace(path, msgspec.json.encode(marker))
+
+    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
+        self._store.write_election_state(state, kraft_version=kraft_version)
+
+    def append(self, batch: bytes) -> None:
+        self._store.log.append([batch])
+
+    def flush(self) -> None:
+        self._store.log.flush()
+
+    def forget_loss(self) -> None:
+        self._store.forget_loss()
 
 
 def _back_up(metadata_dir: Path, backup: Path, disk: Disk) -> None:

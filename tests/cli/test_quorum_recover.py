@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.log.batch import split_batches
@@ -80,10 +81,22 @@ def recover(*words: str | Path) -> int:
 
 def ghosts(address: str, capsys: Capture) -> list[int]:
     """The registered controllers that are no voters and don't fetch, by quorum status."""
+    return [
+        int(note.split()[1]) for note in notes(address, capsys) if "is no voter, and doesn't fetch" in note
+    ]
+
+
+def all_registered(address: str, capsys: Capture) -> bool:
+    """Whether all voters are registered; that takes a while after a start."""
+    return not any("is not registered" in note for note in notes(address, capsys))
+
+
+def notes(address: str, capsys: Capture) -> list[str]:
+    """The notes of quorum status."""
     capsys.readouterr()
     assert main(["quorum", "status", "--json", "--bootstrap-controller", address]) == 0
-    notes = msgspec.json.decode(capsys.readouterr().out)["notes"]
-    return [int(note.split()[1]) for note in notes if "is no voter, and doesn't fetch" in note]
+    found: list[str] = msgspec.json.decode(capsys.readouterr().out)["notes"]
+    return found
 
 
 def quorum_folder(tmp_path: Path) -> Path:
@@ -102,6 +115,8 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
     with three_controllers(quorum_folder(tmp_path)) as controllers:
         controllers.write(range(WRITTEN))
         survivor = controllers.leader()
+        address = controllers.addresses[survivor]
+        wait_until(lambda: all_registered(address, capsys), "the registration of all controllers")
         for id in list(controllers.processes):
             controllers.kill(id)
         folder = controllers.folder(survivor)
@@ -116,7 +131,7 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
             assert client.config("log.retention.ms") == str(1_000_000 + WRITTEN - 1)
             client.set_config("log.retention.ms", "77")
         gone = [id for id in controllers.addresses if id != survivor]
-        assert ghosts(controllers.addresses[survivor], capsys) == gone
+        assert ghosts(address, capsys) == gone
         assert recover("verify", folder) == 0
         assert "The node has run since" in capsys.readouterr().out
         controllers.kill(survivor)

@@ -113,6 +113,18 @@ def test_a_snapshot_in_the_log_doesn_t_hide_the_history_before_it(tmp_path: Path
     assert [(s.end_offset, s.epoch, s.is_whole) for s in found.snapshots] == [(0, 0, True), (3, 2, True)]
 
 
+def test_a_snapshot_ahead_of_the_log_replaces_it(tmp_path: Path) -> None:
+    """As after a power cut: the node's own flushes were behind what the others had committed."""
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=2, snapshot=SnapshotId(9, 2))
+    found = read_evidence(folder)
+    assert (found.log_start_offset, found.log_end_offset, found.last_epoch, found.epochs) == (9, 9, 2, ())
+    assert [(change.offset, change.is_in_snapshot) for change in found.history] == [(8, True)]
+    Store.open(folder, node_id=NODE).close()
+    started = read_evidence(folder)
+    assert (started.log_start_offset, started.log_end_offset, started.last_epoch) == (9, 9, 2)
+    assert started.voters == found.voters
+
+
 def test_a_damaged_log_ends_before_the_damage(tmp_path: Path) -> None:
     batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [registered(1)]), control(2, 2, leader())]
     folder = write_folder(tmp_path / "data", batches, epoch=2)

@@ -46,28 +46,33 @@ class Loss(msgspec.Struct, frozen=True):
     ``lost``: committed records that the kept log lacks; None if none are known. ``seen``: records that
     another folder has after them, and that may have been committed. ``kept``: records of the kept log that
     aren't known to be committed; the recovery commits them. ``unknown_from``: what the lost voters
-    acknowledged at this offset or above can't be known.
+    acknowledged at this offset or above can't be known. ``replaced_from``: what they acknowledged at this
+    offset or above, in an epoch after the kept log's last one, can't be known either. All other acknowledged
+    records are in the kept log.
     """
 
     lost: tuple[int, int] | None
     seen: tuple[int, int] | None
     kept: tuple[int, int] | None
     unknown_from: int
+    replaced_from: int
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A folder that the plan's records are written to."""
+    """A folder that the plan's records are written to. The batches of its last epoch have the SHA-256
+    ``last_digest``: equal logs may begin at different offsets."""
 
     node_id: int
     directory_id: str
+    last_digest: str
 
 
 class Plan(msgspec.Struct, frozen=True):
     """A plan, as its file holds it.
 
     The records are written at ``base_offset`` in ``epoch``, after a log whose last record is of
-    ``last_epoch``, and whose batches of that epoch have the SHA-256 ``last_digest``. ``inputs`` are the
-    SHA-256 of the files of ``collect``. ``hash`` is that of everything else.
+    ``last_epoch``. ``inputs`` are the SHA-256 of the files of ``collect``. ``hash`` is that of everything
+    else.
     """
 
     version: int
@@ -81,7 +86,6 @@ class Plan(msgspec.Struct, frozen=True):
     epoch: int
     base_offset: int
     last_epoch: int
-    last_digest: str
     kraft_version: int
     targets: tuple[Target, ...]
     survivors: tuple[Survivor, ...]
@@ -137,7 +141,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def stage_of(self, found: FolderEvidence) -> Stage:
         """Say where a folder is. Raises RecoveryError for a folder that the plan doesn't write to."""
-        self._check_target(found)
+        target = self._target_of(found)
         written = hashlib.sha256(self.batch()).hexdigest()
         for part in found.epochs:
             if (part.epoch, part.start_offset, part.digest) == (self.epoch, self.base_offset, written):
@@ -148,15 +152,16 @@ class Plan(msgspec.Struct, frozen=True):
         ):
             return "moved on"
         end = (found.log_end_offset, found.last_epoch, last_digest(found))
-        return "untouched" if end == (self.base_offset, self.last_epoch, self.last_digest) else "other"
+        return "untouched" if end == (self.base_offset, self.last_epoch, target.last_digest) else "other"
 
-    def _check_target(self, found: FolderEvidence) -> None:
+    def _target_of(self, found: FolderEvidence) -> Target:
         if found.cluster_id != self.cluster_id:
             raise RecoveryError(
                 f"{found.folder} belongs to cluster {found.cluster_id}, the plan to {self.cluster_id}"
             )
-        if Target(found.node_id, found.directory_id) in self.targets:
-            return
+        for target in self.targets:
+            if (target.node_id, target.directory_id) == (found.node_id, found.directory_id):
+                return target
         names = (
             ", ".join(f"node {t.node_id} (directory {t.directory_id})" for t in self.targets) or "no folder"
         )

@@ -15,11 +15,11 @@ the record, as they do after any change of leader. So no two logs differ at an o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import msgspec
 
 from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
 from kraft_wire.raft.recovery.plan import (
@@ -34,14 +34,15 @@ from kraft_wire.raft.recovery.plan import (
 )
 from kraft_wire.raft.recovery.ranking import (
     check_inputs,
+    common_end,
     has_equal_log,
     is_controller,
     is_voter,
     problem_of,
     ranked,
+    voter_count,
+    votes_for,
 )
-
-MAX_EPOCH: Final = 2**31 - 1
 
 
 class NewAddress(msgspec.Struct, frozen=True):
@@ -72,19 +73,15 @@ def make_plan(
         problems = "; ".join(f"{folder.folder}: {problem_of(folder, found)}" for folder in order)
         raise RecoveryError(f"no folder can be used: {problems}")
     best = usable[0]
+    if not addresses:
+        _refuse_if_electable(usable)
     left = [folder for folder in usable if is_voter(folder, best)]
-    has_majority = 2 * len(left) > _voter_count(best)
-    if has_majority and not addresses:
-        nodes = ", ".join(str(folder.node_id) for folder in left)
-        raise RecoveryError(
-            f"a majority of the {_voter_count(best)} voters is left: nodes {nodes}. Start them: they elect a "
-            "leader. If they moved to other addresses, give --endpoints"
-        )
+    is_move = bool(addresses) and 2 * len(left) > voter_count(best)
     moved = {address.node_id: address for address in addresses}
     if best.kraft_version == 0 or not best.voters:
-        ids = best.static_voter_ids if has_majority else (best.node_id,)
+        ids = best.static_voter_ids if is_move else (best.node_id,)
         return _plan(found, inputs, now_ms, "static", (), (), best, static_steps(ids, found, moved)).hashed()
-    if has_majority:
+    if is_move:
         if keep:
             raise RecoveryError("a majority of the voters is left: --keep is for a lost majority")
         voters = _moved_voters(best.voters, moved)
@@ -97,8 +94,16 @@ def make_plan(
     return _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps).hashed()
 
 
-def _voter_count(best: FolderEvidence) -> int:
-    return len(best.voters) or len(best.static_voter_ids) or 1
+def _refuse_if_electable(usable: Sequence[FolderEvidence]) -> None:
+    """Raise RecoveryError if the nodes that are left can elect a leader."""
+    for folder in usable:
+        votes = votes_for(folder, usable)
+        if votes:
+            nodes = ", ".join(str(voter.node_id) for voter in votes)
+            raise RecoveryError(
+                f"a majority of the {voter_count(folder)} voters is left: nodes {nodes}. Start them: they "
+                "elect a leader. If they moved to other addresses, give --endpoints"
+            )
 
 
 def _kept(usable: Sequence[FolderEvidence], keep: Sequence[int]) -> list[FolderEvidence]:
@@ -130,6 +135,11 @@ def _voter_of(
         endpoints = source.registrations.get(folder.node_id)
         if endpoints:
             return KnownVoter(folder.node_id, folder.directory_id, endpoints)
+    for source in (folder, *found):
+        for change in reversed(source.history):  # its removal may be the last, and not committed
+            for voter in change.voters:
+                if voter.id == folder.node_id:
+                    return msgspec.structs.replace(voter, directory_id=folder.directory_id)
     address = moved.get(folder.node_id)
     if address is None or address.listener is None:
         raise RecoveryError(
@@ -172,9 +182,13 @@ def _plan(
     leader: FolderEvidence,
     steps: Sequence[str],
 ) -> Plan:
-    epoch = max(folder.highest_epoch for folder in found) + EPOCHS_WITHOUT_TRACE
-    if epoch >= MAX_EPOCH:
-        raise RecoveryError(f"epoch {epoch - EPOCHS_WITHOUT_TRACE} leaves no room for a new one")
+    highest = max(folder.highest_epoch for folder in found)
+    epoch = highest + EPOCHS_WITHOUT_TRACE
+    if epoch >= LAST_EPOCH:
+        raise RecoveryError(
+            f"epoch {highest} leaves no room for the next ones: lower it in all folders first, with "
+            "`kraft-wire fsck --lower-epoch`"
+        )
     return Plan(
         version=PLAN_VERSION,
         kind=kind,
@@ -187,9 +201,8 @@ def _plan(
         epoch=epoch,
         base_offset=leader.log_end_offset,
         last_epoch=leader.last_epoch,
-        last_digest=last_digest(leader),
         kraft_version=leader.kraft_version,
-        targets=tuple(Target(folder.node_id, folder.directory_id) for folder in targets),
+        targets=tuple(Target(folder.node_id, folder.directory_id, last_digest(folder)) for folder in targets),
         survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
         loss=loss_of(leader, found),
         steps=tuple(steps),
@@ -213,17 +226,21 @@ def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
     """Return what is lost if this folder's log goes on.
 
     A longer log that ends with an older epoch counts for nothing: the leader of the newer epoch had all that
-    was committed before it.
+    was committed before it. The kept log has all that was committed in its own last epoch or before, up to
+    its end. A leader of a later epoch may have replaced the end of the kept log that isn't known to be
+    committed.
     """
     end = kept.log_end_offset
     committed = max(folder.committed_offset for folder in found)
+    known = max(min(folder.committed_offset, common_end(kept, folder)) for folder in found)
     seen = max(folder.log_end_offset for folder in found if folder.last_epoch >= kept.last_epoch)
-    known = max(end, committed)
+    first_unseen = max(end, committed)
     return Loss(
         lost=(end, committed) if committed > end else None,
-        seen=(known, seen) if seen > known else None,
-        kept=(committed, end) if committed < end else None,
+        seen=(first_unseen, seen) if seen > first_unseen else None,
+        kept=(known, end) if known < end else None,
         unknown_from=end,
+        replaced_from=known,
     )
 
 

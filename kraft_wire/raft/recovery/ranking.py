@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence
+from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.plan import RecoveryError, last_digest
 
 
@@ -49,6 +49,53 @@ def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
         return folder.node_id in newest.static_voter_ids
     return any(
         (voter.id, voter.directory_id) == (folder.node_id, folder.directory_id) for voter in newest.voters
+    )
+
+
+def votes_for(candidate: FolderEvidence, usable: Sequence[FolderEvidence]) -> list[FolderEvidence]:
+    """Return the folders whose nodes can elect this one, by its own voters; empty if they can't.
+
+    Each counts its own log's voters in an election. So a folder with the newest log may know of voters that
+    nobody else knows of, and can't be elected itself. A node that misses records doesn't vote.
+    """
+    if not is_voter(candidate, candidate):
+        return []
+    votes = [
+        voter
+        for voter in usable
+        if is_voter(voter, candidate)
+        and voter.lost_below < 0
+        and (voter.last_epoch, voter.log_end_offset) <= (candidate.last_epoch, candidate.log_end_offset)
+    ]
+    return votes if candidate in votes and 2 * len(votes) > voter_count(candidate) else []
+
+
+def voter_count(folder: FolderEvidence) -> int:
+    """Return how many voters there are by this folder's log, or else by its configuration."""
+    return len(folder.voters) or len(folder.static_voter_ids) or 1
+
+
+def common_end(one: FolderEvidence, other: FolderEvidence) -> int:
+    """Return an offset up to which two logs are equal, the highest that is known (Raft's log matching): one
+    record of an epoch at an offset in both, and all before it is equal."""
+    if one is other:
+        return one.log_end_offset
+    ends = [0]
+    for part in one.epochs:
+        for piece in other.epochs:
+            end = min(part.end_offset, piece.end_offset)
+            if part.epoch == piece.epoch and end > max(part.start_offset, piece.start_offset):
+                ends.append(end)
+    for folder, snapshots in ((one, other.snapshots), (other, one.snapshots)):
+        ends.extend(snapshot.end_offset for snapshot in snapshots if _holds_end(folder, snapshot))
+    return max(ends)
+
+
+def _holds_end(folder: FolderEvidence, snapshot: SnapshotEvidence) -> bool:
+    """Whether a log has the last record of a snapshot."""
+    return snapshot.is_whole and any(
+        part.epoch == snapshot.epoch and part.start_offset < snapshot.end_offset <= part.end_offset
+        for part in folder.epochs
     )
 
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
-
 from kraft_wire.log.batch import Batch
-from kraft_wire.log.chain import BatchChain
-from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import LOG_SUFFIX, PARTITION_FOLDER
 from kraft_wire.log.recovery import trusted_floor
-from kraft_wire.raft.recovery.evidence import (
-    EpochEvidence,
-    FolderEvidence,
-    QuorumHistory,
-    SnapshotEvidence,
-)
+from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
+from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.folder import read_meta_properties
@@ -45,9 +36,10 @@ def read_evidence(folder: Path) -> FolderEvidence:
     properties = read_meta_properties(metadata_dir)
     inspection = inspect(metadata_dir)
     partition = metadata_dir / PARTITION_FOLDER
-    found = _FolderReader(partition)
+    found = _PartitionReader(partition)
     if partition.is_dir():
         found.read()
+    log = found.log
     state = whole_quorum_state(partition)
     floor = trusted_floor(read_floor(partition), None if state is None else state.leader_epoch)
     return FolderEvidence(
@@ -58,17 +50,17 @@ def read_evidence(folder: Path) -> FolderEvidence:
         quorum_epoch=-1 if state is None else state.leader_epoch,
         leader_id=-1 if state is None else state.leader_id,
         voted_id=-1 if state is None else state.voted_id,
-        log_start_offset=found.start_offset,
-        log_end_offset=found.end_offset,
-        last_timestamp_ms=found.last_timestamp_ms,
-        epochs=tuple(found.epochs),
+        log_start_offset=log.start_offset,
+        log_end_offset=log.end_offset,
+        last_timestamp_ms=log.last_timestamp_ms,
+        epochs=tuple(log.epochs),
         committed_offset=max((floor.committed_offset, *(s.end_offset for s in found.whole_snapshots))),
         lost_below=_guard(partition / LOST_BELOW),
         no_vote_up_to=_guard(partition / NO_VOTE_UP_TO),
-        kraft_version=found.history.kraft_version,
-        history=tuple(found.history.changes),
+        kraft_version=log.history.kraft_version,
+        history=tuple(log.history.changes),
         static_voter_ids=tuple(read_static_voter_ids(partition)) if state is not None else (),
-        registrations=found.history.registrations,
+        registrations=log.history.registrations,
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
         problems=tuple(_problems(inspection)),
@@ -91,16 +83,13 @@ def _problems(inspection: Inspection) -> Iterator[str]:
             yield f"{finding.file} is {finding.status}: {finding.problem}"
 
 
-class _FolderReader:
-    """Reads snapshots and log once, in the order of their offsets."""
+class _PartitionReader:
+    """Reads the snapshots and the log of a partition's folder, which may be missing."""
 
     def __init__(self, partition: Path) -> None:
         self._partition = partition
-        self.history = QuorumHistory()
         self.snapshots: list[SnapshotEvidence] = []
-        self.epochs: list[EpochEvidence] = []
-        self.start_offset = self.end_offset = 0
-        self.last_timestamp_ms = -1
+        self.log = LogEvidence(0)
 
     @property
     def whole_snapshots(self) -> list[SnapshotEvidence]:
@@ -108,61 +97,20 @@ class _FolderReader:
 
     def read(self) -> None:
         paths = segment_paths(self._partition)
-        if paths:
-            self.start_offset = self.end_offset = int(paths[0].name.removesuffix(LOG_SUFFIX))
+        start_offset = int(paths[0].name.removesuffix(LOG_SUFFIX)) if paths else 0
         snapshots = SnapshotStore(self._partition, Disk())
         try:
-            self._read_snapshots(snapshots)
+            for snapshot_id in snapshots.ids:
+                is_whole = snapshots.problem_of(snapshot_id) is None
+                self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
+            self.log = read_log(start_offset, self.snapshots, snapshots.batches, self._batches(paths))
         finally:
             snapshots.close()
-        self._read_log(paths)
 
-    def _read_snapshots(self, snapshots: SnapshotStore) -> None:
-        """Note all snapshots, and take the newest whole one that the log continues, or the newest at all."""
-        for snapshot_id in snapshots.ids:
-            is_whole = snapshots.problem_of(snapshot_id) is None
-            self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
-        whole = [id for id in snapshots.ids if SnapshotEvidence(*id, True) in self.snapshots]
-        at_start = [id for id in whole if id.end_offset <= self.start_offset]
-        for snapshot_id in (at_start or whole)[-1:]:
-            self.history.take_snapshot(snapshot_id, snapshots.batches(snapshot_id))
-
-    def _read_log(self, paths: list[Path]) -> None:
-        chain = BatchChain(self.start_offset, None)
-        digest = hashlib.sha256()
-        try:
-            for batch in self._batches(paths, chain):
-                digest = self._note_epoch(batch, digest)
-                self.history.take(batch)
-                self.end_offset = chain.next_offset
-                self.last_timestamp_ms = batch.header.max_timestamp
-        except CorruptBatch:
-            pass  # the inspection says what it is: a torn tail, or damage
-        self._finish_epoch(digest)
-
-    def _batches(self, paths: list[Path], chain: BatchChain) -> Iterator[Batch]:
+    def _batches(self, paths: list[Path]) -> Iterator[tuple[int, Batch]]:
         for path in paths:
             with ExitStack() as stack:
                 base_offset = int(path.name.removesuffix(LOG_SUFFIX))
                 segment = Segment.open(self._partition, base_offset, Disk(), mode=os.O_RDONLY)
                 stack.callback(segment.close)
-                for position, batch in read_batches(segment.fd, 0, segment.file_size_bytes()):
-                    chain.take(position, batch)
-                    yield batch
-
-    def _note_epoch(self, batch: Batch, digest: hashlib._Hash) -> hashlib._Hash:
-        epoch = batch.header.leader_epoch
-        if not self.epochs or self.epochs[-1].epoch != epoch:
-            self._finish_epoch(digest)
-            digest = hashlib.sha256()
-            offset = batch.header.base_offset
-            self.epochs.append(EpochEvidence(epoch, offset, offset, ""))
-        digest.update(batch.data)
-        return digest
-
-    def _finish_epoch(self, digest: hashlib._Hash) -> None:
-        if self.epochs:
-            last = self.epochs[-1]
-            self.epochs[-1] = msgspec.structs.replace(
-                last, end_offset=self.end_offset, digest=digest.hexdigest()
-            )
+                yield from read_batches(segment.fd, 0, segment.file_size_bytes())

@@ -14,6 +14,7 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint, voters_of_record
 from kraft_wire.raft.recovery.evidence import (
     EpochEvidence,
@@ -75,7 +76,8 @@ FIVE = (1, 2, 3, 4, 5)
 def test_the_newest_log_goes_on(ends: dict[int, tuple[int, int]], best: int) -> None:
     made = plan(*(folder(id, epoch, end, voters=FIVE) for id, (epoch, end) in ends.items()))
     assert (made.kind, made.leader_id) == ("lost majority", best)
-    assert made.targets == (Target(best, directory(best)),)
+    epoch, end = ends[best]
+    assert made.targets == (Target(best, directory(best), f"{epoch} to {end}"),)
     assert made.voters == (voter(best),)
     assert made.survivors[0].node_id == best
 
@@ -101,9 +103,9 @@ def test_the_batch_begins_an_epoch_as_a_new_leader_does() -> None:
 @pytest.mark.parametrize(
     ("committed", "loss"),
     [
-        (50, Loss(None, None, None, 50)),
-        (40, Loss(None, None, (40, 50), 50)),
-        (60, Loss((50, 60), None, None, 50)),
+        (50, Loss(None, None, None, 50, 50)),
+        (40, Loss(None, None, (40, 50), 50, 40)),
+        (60, Loss((50, 60), None, None, 50, 50)),
     ],
     ids=["all is known to be committed", "the end isn't", "more was committed"],
 )
@@ -117,6 +119,23 @@ def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
     assert (made.loss.lost, made.loss.seen) == ((50, 75), (75, 80))
     assert [survivor.problem for survivor in made.survivors] == ["", "it is a broker's"]
     assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
+
+
+LATER = (EpochEvidence(3, 0, 45, "common"), EpochEvidence(4, 45, 80, "replaced"))
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [{"epochs": LATER}, {"epochs": LATER[1:], "snapshots": (SnapshotEvidence(45, 3, True),)}],
+    ids=["a log", "a snapshot, and the log after it"],
+)
+def test_what_a_later_leader_may_have_replaced_is_not_known_to_be_kept(broker: dict[str, object]) -> None:
+    """The kept log ends with five records of epoch 3 that the leader of epoch 4 never had. Only the broker's
+    folder shows that; without it they might be any that aren't known to be committed."""
+    survivor = folder(1, 3, 50, committed=30)
+    assert (plan(survivor).loss.kept, plan(survivor).loss.replaced_from) == ((30, 50), 30)
+    later = msgspec.structs.replace(folder(9, 4, 80, committed=75), **broker)
+    assert plan(survivor, later).loss == Loss((50, 75), (75, 80), (45, 50), 50, 45)
 
 
 def test_a_longer_log_of_an_older_epoch_is_no_loss() -> None:
@@ -134,6 +153,47 @@ def test_a_damaged_folder_never_goes_on() -> None:
 def test_a_majority_needs_no_recovery() -> None:
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
         plan(folder(1, 3, 50), folder(2, 3, 40))
+
+
+def test_voters_that_only_the_newest_log_knows_can_t_elect_it() -> None:
+    """Node 5 was leader, removed node 4 and then itself, and was cut off. Nodes 3 and 4 are lost. By its
+    log, nodes 1 and 2 are a majority; by theirs they aren't, and it has a newer log."""
+    changed = folder(5, 3, 50, voters=(1, 2, 3))
+    made = plan(folder(1, 3, 40, voters=FIVE), folder(2, 3, 40, voters=FIVE), earlier(changed, FIVE))
+    assert (made.kind, made.leader_id, made.voters) == ("lost majority", 5, (voter(5),))
+
+
+def test_a_majority_by_an_older_log_needs_no_recovery() -> None:
+    """Node 4 has the newest log, with two voters of which only it is left. The others elect a leader without
+    it, as that log isn't committed."""
+    apart = earlier(folder(4, 3, 50, voters=(4, 5)), (1, 2, 3, 4))
+    others = [folder(id, 3, 40, voters=(1, 2, 3, 4)) for id in (1, 2, 3)]
+    with pytest.raises(RecoveryError, match="a majority of the 4 voters is left: nodes 1, 2, 3"):
+        plan(apart, *others)
+
+
+def test_a_voter_that_misses_records_elects_nobody() -> None:
+    damaged = msgspec.structs.replace(folder(2, 3, 40), lost_below=60)
+    assert plan(folder(1, 3, 50), damaged).leader_id == 1
+
+
+def earlier(found: FolderEvidence, voters: Sequence[int]) -> FolderEvidence:
+    """The folder with a voter set before its last one."""
+    change = VoterChange(1, 1, NOW_MS, tuple(voter(id) for id in voters))
+    return msgspec.structs.replace(found, history=(change, *found.history))
+
+
+def test_a_survivor_whose_removal_is_the_last_change_keeps_its_endpoints() -> None:
+    removed = earlier(folder(1, 3, 50, voters=(2, 3)), (1, 2, 3))
+    assert plan(removed).voters == (voter(1),)
+
+
+def test_an_epoch_must_be_left() -> None:
+    """The node stands for election in the epoch after the plan's."""
+    last = LAST_EPOCH - EPOCHS_WITHOUT_TRACE - 1
+    assert plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last)).epoch == LAST_EPOCH - 1
+    with pytest.raises(RecoveryError, match=f"epoch {last + 1} leaves no room for the next ones: lower it"):
+        plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last + 1))
 
 
 def test_a_voter_on_another_disk_is_none() -> None:
@@ -171,6 +231,22 @@ def test_several_survivors_are_kept_only_if_their_logs_are_equal() -> None:
         plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 40, voters=FIVE), keep=[1, 2])
     with pytest.raises(RecoveryError, match="--keep 3: no usable folder of this node was collected"):
         plan(folder(1, 3, 50), keep=[3])
+
+
+def test_equal_logs_may_begin_at_different_offsets() -> None:
+    """Each node trims its own log. The plan is for both folders as they were collected."""
+    trimmed = (EpochEvidence(3, 20, 50, "trimmed"),)
+    found = [
+        folder(1, 3, 50, voters=FIVE),
+        msgspec.structs.replace(folder(2, 3, 50, voters=FIVE), log_start_offset=20, epochs=trimmed),
+        msgspec.structs.replace(
+            folder(3, 3, 50), log_start_offset=50, epochs=(), snapshots=(SnapshotEvidence(50, 3, True),)
+        ),
+    ]
+    made = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert [made.stage_of(each) for each in found] == ["untouched"] * 3
+    cut = (EpochEvidence(3, 20, 50, "changed"),)
+    assert made.stage_of(msgspec.structs.replace(found[1], epochs=cut)) == "other"
 
 
 def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:

@@ -134,4 +134,10 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
             f"Kept: offsets {loss.kept[0]} to {loss.kept[1] - 1} may never have been acknowledged; they are "
             "committed now."
         )
-    yield (f"Not known: what the lost voters acknowledged from offset {loss.unknown_from} on. It is lost.")
+    replaced = ""
+    if loss.replaced_from < loss.unknown_from:
+        replaced = f", and from offset {loss.replaced_from} on in an epoch after {plan.last_epoch}"
+    yield (
+        f"Not known: what the lost voters acknowledged from offset {loss.unknown_from} on{replaced}. "
+        "It is lost."
+    )
