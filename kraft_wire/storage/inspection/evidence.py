@@ -6,17 +6,25 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 from kraft_wire.log.batch import Batch
-from kraft_wire.log.files import LOG_SUFFIX, PARTITION_FOLDER
-from kraft_wire.log.recovery import trusted_floor
+from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
+from kraft_wire.log.files import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    PARTITION_FOLDER,
+    PARTITION_METADATA,
+    TIME_INDEX_SUFFIX,
+)
+from kraft_wire.log.recovery import ReadableTail, trusted_floor
 from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.folder import read_meta_properties
-from kraft_wire.storage.inspection.inspector import inspect, metadata_dir_of
-from kraft_wire.storage.inspection.model import Inspection
+from kraft_wire.storage.inspection.inspector import inspect_with_tail, metadata_dir_of
+from kraft_wire.storage.inspection.model import Finding, Inspection
 from kraft_wire.storage.inspection.small_files import whole_quorum_state
 from kraft_wire.storage.log.batch_reader import read_batches
 from kraft_wire.storage.log.durable_floor import read_floor
@@ -26,19 +34,23 @@ from kraft_wire.storage.recovery.repair import segment_paths
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, read_guard
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 
+_MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
+"""The ends of the names of files that a node makes again when it starts, from the records alone."""
+
 
 def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
 
-    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it.
+    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. Damage that a
+    snapshot covers is no problem: the evidence begins after it, as the log does when the node starts.
     """
     metadata_dir = metadata_dir_of(folder.absolute())
     properties = read_meta_properties(metadata_dir)
-    inspection = inspect(metadata_dir)
+    inspection, tail = inspect_with_tail(metadata_dir)
     partition = metadata_dir / PARTITION_FOLDER
     found = _PartitionReader(partition)
     if partition.is_dir():
-        found.read()
+        found.read(tail)
     log = found.log
     state = whole_quorum_state(partition)
     floor = trusted_floor(read_floor(partition), None if state is None else state.leader_epoch)
@@ -79,8 +91,12 @@ def _guard(path: Path) -> int:
 def _problems(inspection: Inspection) -> Iterator[str]:
     yield from inspection.problems
     for finding in inspection.findings:
-        if finding.status in ("damaged", "covered", "missing"):
+        if _keeps_from_use(finding):
             yield f"{finding.file} is {finding.status}: {finding.problem}"
+
+
+def _keeps_from_use(finding: Finding) -> bool:
+    return finding.status in ("damaged", "missing") and not finding.file.endswith(_MADE_AGAIN)
 
 
 class _PartitionReader:
@@ -95,22 +111,34 @@ class _PartitionReader:
     def whole_snapshots(self) -> list[SnapshotEvidence]:
         return [snapshot for snapshot in self.snapshots if snapshot.is_whole]
 
-    def read(self) -> None:
+    def read(self, tail: ReadableTail | None) -> None:
+        """Read the log: all of it, or the readable tail of a damaged one."""
         paths = segment_paths(self._partition)
-        start_offset = int(paths[0].name.removesuffix(LOG_SUFFIX)) if paths else 0
+        start_offset, position = _base_offset(paths[0]) if paths else 0, 0
+        if tail is not None:
+            base_offset = tail.base_offset
+            paths = [path for path in paths if base_offset is not None and _base_offset(path) >= base_offset]
+            start_offset, position = tail.offset, tail.position
         snapshots = SnapshotStore(self._partition, Disk())
         try:
             for snapshot_id in snapshots.ids:
                 is_whole = snapshots.problem_of(snapshot_id) is None
                 self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
-            self.log = read_log(start_offset, self.snapshots, snapshots.batches, self._batches(paths))
+            self.log = read_log(
+                start_offset, self.snapshots, snapshots.batches, self._batches(paths, position)
+            )
         finally:
             snapshots.close()
 
-    def _batches(self, paths: list[Path]) -> Iterator[tuple[int, Batch]]:
+    def _batches(self, paths: list[Path], position: int) -> Iterator[tuple[int, Batch]]:
+        """Yield the batches of the segments, from ``position`` in the first one on."""
         for path in paths:
             with ExitStack() as stack:
-                base_offset = int(path.name.removesuffix(LOG_SUFFIX))
-                segment = Segment.open(self._partition, base_offset, Disk(), mode=os.O_RDONLY)
+                segment = Segment.open(self._partition, _base_offset(path), Disk(), mode=os.O_RDONLY)
                 stack.callback(segment.close)
-                yield from read_batches(segment.fd, 0, segment.file_size_bytes())
+                yield from read_batches(segment.fd, position, segment.file_size_bytes())
+                position = 0
+
+
+def _base_offset(path: Path) -> int:
+    return int(path.name.removesuffix(LOG_SUFFIX))
