@@ -8,7 +8,7 @@ import pty
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed
+from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
 from tests.support.controller_process import (
     CLUSTER_ID,
     COMMAND,
@@ -31,7 +33,7 @@ from tests.support.controller_process import (
     ControllerProcess,
     formatted,
 )
-from tests.support.live_quorum import three_controllers
+from tests.support.live_quorum import Controllers, three_controllers
 
 Capture = pytest.CaptureFixture[str]
 WRITTEN = 12
@@ -153,6 +155,81 @@ def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
     assert contents(copy) == before
     assert lost.apply() == 0
     assert contents(copy) == before
+
+
+def test_a_survivor_that_lost_records_says_so(lost: Lost, capsys: Capture) -> None:
+    """Without the guard the node would be the newest log's without a word about the records after it."""
+    partition = lost.folder / PARTITION_FOLDER
+    end = read_evidence(lost.folder).log_end_offset
+    VoteGuard(partition / LOST_BELOW, Disk()).raise_to(end + 30)
+    assert lost.make_plan() == 0
+    shown = capsys.readouterr().out
+    assert f"log end {end}, cut: it had records below {end + 30} once" in shown
+    assert f"Lost: offsets {end} to {end + 29}, which a log had until damage took them" in shown
+    assert lost.apply() == 0
+    shown = capsys.readouterr().out
+    assert f"lost-below is removed: the node votes again, without what it lost, offsets {end} to" in shown
+    assert not (partition / LOST_BELOW).exists()
+    assert recover("verify", lost.folder) == 0
+
+
+def test_damage_that_a_snapshot_covers_costs_no_vote(tmp_path: Path, capsys: Capture) -> None:
+    """One disk of three is lost, and another one has such damage: the two that are left elect a leader."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        leader, other = damage_the_leader(controllers, 60, lambda _: 900)
+        collected = tmp_path / "collected.json"
+        folders = [controllers.folder(id) for id in (leader, other)]
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert capsys.readouterr().err == ""
+        assert recover("plan", collected, "--output", tmp_path / "plan.json") == 6
+        assert "a majority of the 3 voters is left: nodes" in capsys.readouterr().err
+        for id in (leader, other):
+            controllers.start_one(id)
+        assert controllers.leader() in (leader, other)
+
+
+def test_a_damaged_survivor_is_repaired_before_the_other_one_goes_on(tmp_path: Path, capsys: Capture) -> None:
+    """One disk of three is lost, another one is damaged near its end, and doesn't vote after the repair."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        damaged, other = damage_the_leader(controllers, WRITTEN, lambda size: size - 400)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        folders = [controllers.folder(id) for id in (damaged, other)]
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 6
+        assert f"run `kraft-wire fsck {folders[0]} --repair` and collect again" in capsys.readouterr().err
+        assert recover("plan", collected, "--output", plan, "--without", str(damaged)) == 0
+        assert f"Left out of account, by --without: node {damaged}" in capsys.readouterr().out
+        plan.unlink()
+
+        main(["fsck", str(folders[0]), "--repair"])
+        collected.unlink()
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        assert ", cut: it had records below " in capsys.readouterr().out
+        made = read_plan(plan)
+        assert (made.leader_id, made.loss.cut) == (other, None)
+        assert recover("apply", plan, folders[1], "--cluster-id", CLUSTER_ID, "--yes") == 0
+        controllers.start_one(other)
+        assert controllers.leader() == other
+
+
+def damage_the_leader(
+    controllers: Controllers, records: int, position_in: Callable[[int], int]
+) -> tuple[int, int]:
+    """Kill all controllers, and damage the log of the leader at a position that its size gives. Returns its
+    id and that of a survivor whose log is as long."""
+    controllers.write(range(records))
+    leader = controllers.leader()
+    other = next(id for id in controllers.addresses if id != leader)
+    folders = [controllers.folder(id) for id in (leader, other)]
+    wait_until(lambda: len({read_evidence(path).log_end_offset for path in folders}) == 1, "equal logs")
+    for id in list(controllers.processes):
+        controllers.kill(id)
+    [segment] = (folders[0] / PARTITION_FOLDER).glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[position_in(len(data.rstrip(b"\0")))] ^= 0xFF
+    segment.write_bytes(data)
+    return leader, other
 
 
 def test_apply_asks_and_changes_nothing_without_an_answer(lost: Lost, capsys: Capture) -> None:

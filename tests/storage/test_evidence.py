@@ -25,7 +25,13 @@ from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, Voter
 from kraft_wire.raft.recovery.evidence import KnownVoter, changed_voters
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.inspection.evidence import read_evidence
-from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, VoteGuard
+from kraft_wire.storage.quorum_state import write_election_state
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    VoteGuard,
+)
 from kraft_wire.storage.store import Store
 
 NODE = 1
@@ -142,6 +148,7 @@ def test_a_damaged_log_ends_before_the_damage(tmp_path: Path) -> None:
     found = read_evidence(folder)
     assert found.log_end_offset == 1
     assert any("is damaged" in problem for problem in found.problems)
+    assert found.lost_below == 3, "what a repair would cut out"
 
 
 @pytest.mark.parametrize("end_offset", [3, 5], ids=["records after the snapshot", "none"])
@@ -183,6 +190,18 @@ def test_a_guard_of_the_votes_is_evidence(tmp_path: Path) -> None:
     VoteGuard(folder / PARTITION_FOLDER / NO_VOTE_UP_TO, Disk()).raise_to(12)
     found = read_evidence(folder)
     assert (found.lost_below, found.no_vote_up_to, found.highest_epoch) == (9, 12, 12)
+    assert found.is_cut
+
+
+def test_a_loss_that_only_a_node_with_peers_remembers(tmp_path: Path) -> None:
+    """A repair couldn't tell whether the node has peers."""
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    VoteGuard(folder / PARTITION_FOLDER / LOST_BELOW_UNLESS_ALONE, Disk()).raise_to(9)
+    assert read_evidence(folder).lost_below == 9
+    state = ElectionState(leader_id=NODE, leader_epoch=1)
+    for ids, lost_below in (((NODE, 2), 9), ((NODE,), -1)):
+        write_election_state(folder / PARTITION_FOLDER, state, Disk(), kraft_version=0, voter_ids=ids)
+        assert read_evidence(folder).lost_below == lost_below
 
 
 def test_changes_of_voters_in_words() -> None:

@@ -28,7 +28,10 @@ class RecoveryError(Exception):
 
 
 class Survivor(msgspec.Struct, frozen=True):
-    """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used."""
+    """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used.
+
+    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher.
+    """
 
     node_id: int
     directory_id: str
@@ -38,6 +41,12 @@ class Survivor(msgspec.Struct, frozen=True):
     committed_offset: int
     is_voter: bool
     problem: str = ""
+    lost_below: int = -1
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log lacks records that it had once."""
+        return self.lost_below > self.log_end_offset
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -48,7 +57,8 @@ class Loss(msgspec.Struct, frozen=True):
     aren't known to be committed; the recovery commits them. ``unknown_from``: what the lost voters
     acknowledged at this offset or above can't be known. ``replaced_from``: what they acknowledged at this
     offset or above, in an epoch after the kept log's last one, can't be known either. All other acknowledged
-    records are in the kept log.
+    records are in the kept log. ``cut``: records after those that some folder had once, until damage took
+    them; they may have been committed.
     """
 
     lost: tuple[int, int] | None
@@ -56,6 +66,7 @@ class Loss(msgspec.Struct, frozen=True):
     kept: tuple[int, int] | None
     unknown_from: int
     replaced_from: int
+    cut: tuple[int, int] | None = None
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -71,8 +82,8 @@ class Plan(msgspec.Struct, frozen=True):
     """A plan, as its file holds it.
 
     The records are written at ``base_offset`` in ``epoch``, after a log whose last record is of
-    ``last_epoch``. ``inputs`` are the SHA-256 of the files of ``collect``. ``hash`` is that of everything
-    else.
+    ``last_epoch``. ``inputs`` are the SHA-256 of the files of ``collect``. ``without`` are the nodes whose
+    damaged folders the operator left out of account. ``hash`` is that of everything else.
     """
 
     version: int
@@ -91,6 +102,7 @@ class Plan(msgspec.Struct, frozen=True):
     survivors: tuple[Survivor, ...]
     loss: Loss
     steps: tuple[str, ...]
+    without: tuple[int, ...] = ()
     hash: str = ""
 
     def hashed(self) -> Plan:

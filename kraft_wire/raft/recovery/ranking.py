@@ -1,4 +1,8 @@
-"""Order the folders that are left, as an election would: by the epoch of the last record, then by length."""
+"""Order the folders that are left, as an election would: by the epoch of the last record, then by length.
+
+A log that damage was cut out of comes after an equal one: its node's vote is missing, but what is left of the
+log is as good as any other that ends there.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ def ranked(found: Sequence[FolderEvidence]) -> list[FolderEvidence]:
             bool(problem_of(folder, found)),
             -folder.last_epoch,
             -folder.log_end_offset,
+            folder.is_cut,
             folder.node_id,
         ),
     )
@@ -52,19 +57,25 @@ def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
     )
 
 
-def votes_for(candidate: FolderEvidence, usable: Sequence[FolderEvidence]) -> list[FolderEvidence]:
-    """Return the folders whose nodes can elect this one, by its own voters; empty if they can't.
+def can_vote(folder: FolderEvidence) -> bool:
+    """Whether a node votes when it is started on this folder as it is. Its log may be empty. A node that lost
+    quorum-state votes, too: it moves the election into an epoch in which it may."""
+    return not folder.problems and not folder.is_cut
+
+
+def votes_for(candidate: FolderEvidence, able: Sequence[FolderEvidence]) -> list[FolderEvidence]:
+    """Return the folders whose nodes can elect this one, by its own voters; empty if they can't. ``able`` are
+    those whose nodes vote at all.
 
     Each counts its own log's voters in an election. So a folder with the newest log may know of voters that
-    nobody else knows of, and can't be elected itself. A node that misses records doesn't vote.
+    nobody else knows of, and can't be elected itself.
     """
     if not is_voter(candidate, candidate):
         return []
     votes = [
         voter
-        for voter in usable
+        for voter in able
         if is_voter(voter, candidate)
-        and voter.lost_below < 0
         and (voter.last_epoch, voter.log_end_offset) <= (candidate.last_epoch, candidate.log_end_offset)
     ]
     return votes if candidate in votes and 2 * len(votes) > voter_count(candidate) else []

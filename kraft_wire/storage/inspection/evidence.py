@@ -31,7 +31,12 @@ from kraft_wire.storage.log.durable_floor import read_floor
 from kraft_wire.storage.log.segment import Segment
 from kraft_wire.storage.quorum_state import read_static_voter_ids
 from kraft_wire.storage.recovery.repair import segment_paths
-from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, read_guard
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    read_guard,
+)
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 
 _MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
@@ -53,6 +58,7 @@ def read_evidence(folder: Path) -> FolderEvidence:
         found.read(tail)
     log = found.log
     state = whole_quorum_state(partition)
+    voter_ids = [] if state is None else read_static_voter_ids(partition)
     floor = trusted_floor(read_floor(partition), None if state is None else state.leader_epoch)
     return FolderEvidence(
         folder=str(metadata_dir),
@@ -67,16 +73,24 @@ def read_evidence(folder: Path) -> FolderEvidence:
         last_timestamp_ms=log.last_timestamp_ms,
         epochs=tuple(log.epochs),
         committed_offset=max((floor.committed_offset, *(s.end_offset for s in found.whole_snapshots))),
-        lost_below=_guard(partition / LOST_BELOW),
+        lost_below=_lost_below(partition, inspection, is_alone=voter_ids == [properties.node_id]),
         no_vote_up_to=_guard(partition / NO_VOTE_UP_TO),
         kraft_version=log.history.kraft_version,
         history=tuple(log.history.changes),
-        static_voter_ids=tuple(read_static_voter_ids(partition)) if state is not None else (),
+        static_voter_ids=tuple(voter_ids),
         registrations=log.history.registrations,
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
         problems=tuple(_problems(inspection)),
     )
+
+
+def _lost_below(partition: Path, inspection: Inspection, *, is_alone: bool) -> int:
+    """Return the offset below which the log had records once that damage took, or will take when the folder
+    is repaired; -1 if none is known. A node that is alone forgets an earlier loss when it starts."""
+    guards = (LOST_BELOW,) if is_alone else (LOST_BELOW, LOST_BELOW_UNLESS_ALONE)
+    lost = -1 if inspection.lost_offsets is None else inspection.lost_offsets[1]
+    return max(lost, *(_guard(partition / name) for name in guards))
 
 
 def _guard(path: Path) -> int:

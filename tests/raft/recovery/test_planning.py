@@ -57,8 +57,23 @@ def folder(
     )
 
 
-def plan(*found: FolderEvidence, keep: Sequence[int] = (), addresses: Sequence[NewAddress] = ()) -> Plan:
-    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses)
+def damaged(found: FolderEvidence) -> FolderEvidence:
+    """The folder with damage that a repair has to cut out first."""
+    return msgspec.structs.replace(found, problems=("x.log is damaged",))
+
+
+def cut(found: FolderEvidence, lost_below: int) -> FolderEvidence:
+    """The folder after a repair, which had records below this offset."""
+    return msgspec.structs.replace(found, lost_below=lost_below)
+
+
+def plan(
+    *found: FolderEvidence,
+    keep: Sequence[int] = (),
+    addresses: Sequence[NewAddress] = (),
+    without: Sequence[int] = (),
+) -> Plan:
+    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses, without=without)
 
 
 FIVE = (1, 2, 3, 4, 5)
@@ -144,10 +159,53 @@ def test_a_longer_log_of_an_older_epoch_is_no_loss() -> None:
 
 
 def test_a_damaged_folder_never_goes_on() -> None:
-    damaged = msgspec.structs.replace(folder(2, 9, 90, voters=FIVE), problems=("x.log is damaged",))
-    assert plan(folder(1, 3, 50, voters=FIVE), damaged).leader_id == 1
+    found = damaged(folder(2, 9, 90, voters=FIVE))
+    made = plan(folder(1, 3, 50, voters=FIVE), found, without=[2])
+    assert (made.leader_id, made.without, made.loss.seen) == (1, (2,), (50, 90))
     with pytest.raises(RecoveryError, match=r"no folder can be used: /2: x\.log is damaged; run"):
-        plan(damaged)
+        plan(found)
+
+
+@pytest.mark.parametrize("end_offset", [90, 10], ids=["a longer log", "a shorter one, before the damage"])
+def test_a_damaged_folder_has_to_be_repaired_first(end_offset: int) -> None:
+    """It may complete the majority, and hold the newest log."""
+    found = [folder(1, 3, 50), damaged(folder(2, 3, end_offset))]
+    refusal = r"node 2 .* as it is: x\.log is damaged; run `kraft-wire fsck /2 --repair` and .* --without 2$"
+    with pytest.raises(RecoveryError, match=refusal):
+        plan(*found)
+    with pytest.raises(RecoveryError, match=refusal):
+        plan(*found, keep=[1])
+    assert plan(*found, without=[2]).targets == plan(found[0]).targets
+
+
+def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
+    for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
+        node = found.node_id
+        with pytest.raises(RecoveryError, match=f"--without {node}: no controller's folder of this node"):
+            plan(folder(1, 3, 50, voters=FIVE), found, without=[node])
+
+
+def test_a_majority_without_the_damaged_folder_needs_no_recovery() -> None:
+    found = [folder(1, 3, 50), folder(2, 3, 40), damaged(folder(3, 3, 90))]
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(*found)
+    moved = NewAddress(1, "new1", 19093)
+    assert plan(*found, addresses=[moved]).kind == "endpoints"
+    with pytest.raises(RecoveryError, match="--keep and --without are for a lost majority"):
+        plan(*found, addresses=[moved], without=[3])
+
+
+def test_a_damaged_folder_of_a_broker_is_none_to_repair() -> None:
+    assert plan(folder(1, 3, 50), damaged(folder(9, 3, 40))).leader_id == 1
+
+
+def test_an_empty_voter_votes() -> None:
+    """A static quorum knows its voters by their ids alone, on any disk."""
+    static = {"kraft_version": 0, "history": (), "static_voter_ids": (1, 2, 3)}
+    full = msgspec.structs.replace(folder(1, 3, 50), **static)
+    empty = msgspec.structs.replace(folder(2, 0, 0), epochs=(), **static)
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(full, empty)
 
 
 def test_a_majority_needs_no_recovery() -> None:
@@ -173,8 +231,50 @@ def test_a_majority_by_an_older_log_needs_no_recovery() -> None:
 
 
 def test_a_voter_that_misses_records_elects_nobody() -> None:
-    damaged = msgspec.structs.replace(folder(2, 3, 40), lost_below=60)
-    assert plan(folder(1, 3, 50), damaged).leader_id == 1
+    found = [folder(1, 3, 50), cut(folder(2, 3, 40), 60)]
+    assert (plan(*found).kind, plan(*found).leader_id) == ("lost majority", 1)
+    moved = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert moved.kind == "lost majority", "the records from 40 on may have been committed"
+
+
+def test_a_voter_that_has_its_records_again_votes() -> None:
+    """The next start removes the guard."""
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(folder(1, 3, 50), cut(folder(2, 3, 40), 40))
+
+
+def test_a_voter_that_lost_its_votes_votes_in_later_epochs() -> None:
+    found = msgspec.structs.replace(folder(2, 3, 40), no_vote_up_to=1003)
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(folder(1, 3, 50), found)
+
+
+def test_a_majority_that_votes_moves_without_the_newest_log() -> None:
+    """Damage took the end of that log, so its node doesn't vote; the others elect one of them."""
+    found = [cut(folder(1, 3, 60), 70), folder(2, 3, 50), folder(3, 3, 50)]
+    made = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert (made.kind, made.leader_id, made.base_offset) == ("endpoints", 2, 50)
+    assert [target.node_id for target in made.targets] == [2, 3]
+    assert "start node 1 as it is: it fetches the change" in made.steps
+
+
+def test_what_damage_took_may_be_lost() -> None:
+    made = plan(cut(folder(1, 3, 90, committed=60), 120))
+    assert made.loss == Loss(None, None, (60, 90), 90, 60, (90, 120))
+    assert made.survivors[0].is_cut
+    other = folder(9, 3, 110, committed=100)
+    assert plan(cut(folder(1, 3, 90), 120), other).loss == Loss(
+        (90, 100), (100, 110), None, 90, 90, (110, 120)
+    )
+    whole = folder(2, 3, 120, voters=FIVE)
+    assert plan(cut(folder(1, 3, 90, voters=FIVE), 120), whole).loss.cut is None
+
+
+def test_of_equal_logs_one_without_a_loss_goes_on() -> None:
+    made = plan(cut(folder(1, 3, 50, voters=FIVE), 60), folder(2, 3, 50, voters=FIVE))
+    assert (made.leader_id, made.loss.cut) == (2, (50, 60))
+    longer = plan(cut(folder(1, 3, 55, voters=FIVE), 60), folder(2, 3, 50, voters=FIVE))
+    assert longer.leader_id == 1, "what is left of it is as good as any log"
 
 
 def earlier(found: FolderEvidence, voters: Sequence[int]) -> FolderEvidence:

@@ -16,7 +16,7 @@ from kraft_wire.client.survey import NodeAnswer, survey
 from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
-from kraft_wire.storage.folder import holder_of_lock
+from kraft_wire.storage.folder import holder_of_lock, read_meta_properties
 from kraft_wire.storage.inspection import metadata_dir_of
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
 from kraft_wire.wire.address import Address
@@ -102,7 +102,8 @@ def _apply(
         return EXIT_OK
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
-    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, kept)):
+    node_id = read_meta_properties(metadata_dir).node_id
+    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, node_id, kept)):
         print(line)
     if not yes:
         confirm()
@@ -111,11 +112,15 @@ def _apply(
     return EXIT_OK
 
 
-def _actions(plan: Plan, metadata_dir: Path, backup: Path) -> Iterator[str]:
+def _actions(plan: Plan, metadata_dir: Path, node_id: int, backup: Path) -> Iterator[str]:
     yield f"In {metadata_dir}:"
     yield f"  a copy is kept in {backup}"
     yield f"  quorum-state gets epoch {plan.epoch}"
     yield f"  the log gets the new voters at offset {plan.base_offset}"
+    for survivor in plan.survivors:
+        if survivor.node_id == node_id and survivor.is_cut:
+            lost = f"offsets {survivor.log_end_offset} to {survivor.lost_below - 1}"
+            yield f"  lost-below is removed: the node votes again, without what it lost, {lost}"
 
 
 def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> None:
