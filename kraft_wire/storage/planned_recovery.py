@@ -1,29 +1,25 @@
 """Apply a plan of recovery to a folder, so that it can be taken up again after an interruption anywhere.
 
-First a copy of the folder is made beside it, whole or not there. The other steps are those of
+First a copy of the folder is made (``folder_copy.py``). The other steps are those of
 ``raft/recovery/applying.py``, which the simulator takes, too.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER, RECOVERY_PLAN, ElectionState
+from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, ElectionState
 from kraft_wire.raft.recovery import applying
 from kraft_wire.raft.recovery.applying import Marker, write_plan
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.folder import read_meta_properties
+from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.store import Store
-
-_UNFINISHED: Final = ".unfinished"
 
 
 def read_marker(metadata_dir: Path) -> Marker | None:
@@ -64,26 +60,28 @@ def is_applied(plan: Plan, metadata_dir: Path) -> bool:
 def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     """Apply the plan; returns False if that was done before. ``backup`` gets a copy of the folder first.
 
-    Raises RecoveryError as ``stage_of`` does; what ``Store.open`` raises, FolderLocked among it; OSError.
+    Raises RecoveryError as ``stage_of`` and ``FolderCopy.check`` do; what ``Store.open`` raises, FolderLocked
+    among it; OSError.
     """
     plan.check()
     if not plan.targets:
         raise RecoveryError("this plan changes no folder: " + plan.steps[0])
     if is_applied(plan, metadata_dir):
         return False
-    _back_up(metadata_dir, backup, Disk())
-    _write(plan, metadata_dir)
-    return True
-
-
-def _write(plan: Plan, metadata_dir: Path) -> None:
+    copy = FolderCopy(metadata_dir, backup, plan)
+    copy.check()
     node_id = read_meta_properties(metadata_dir).node_id
     stage = stage_of(plan, metadata_dir)
-    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
+    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id, when_locked=copy.make)
     try:
         write_plan(plan, stage, _StoreFiles(store))
     finally:
         store.close()
+    return True
+
+
+def _write_marker(partition: Path, marker: Marker, disk: Disk) -> None:
+    disk.replace(partition / RECOVERY_PLAN, msgspec.json.encode(marker))
 
 
 class _StoreFiles:
@@ -97,8 +95,7 @@ class _StoreFiles:
         return self._store.log.end_offset
 
     def mark(self, marker: Marker) -> None:
-        path = self._store.folder.partition_path / RECOVERY_PLAN
-        self._store.disk.replace(path, msgspec.json.encode(marker))
+        _write_marker(self._store.folder.partition_path, marker, self._store.disk)
 
     def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
         self._store.write_election_state(state, kraft_version=kraft_version)
@@ -111,27 +108,3 @@ class _StoreFiles:
 
     def forget_loss(self) -> None:
         self._store.forget_loss()
-
-
-def _back_up(metadata_dir: Path, backup: Path, disk: Disk) -> None:
-    """Copy meta.properties and the metadata partition. A copy under the final name is whole and flushed."""
-    if backup.exists():
-        return
-    unfinished = backup.with_name(backup.name + _UNFINISHED)
-    if unfinished.exists():
-        shutil.rmtree(unfinished)
-    disk.make_folder(unfinished / PARTITION_FOLDER)
-    for source in (metadata_dir / META_PROPERTIES, *(metadata_dir / PARTITION_FOLDER).iterdir()):
-        _copy(source, unfinished / source.relative_to(metadata_dir), disk)
-    disk.flush_folder(unfinished / PARTITION_FOLDER)
-    disk.flush_folder(unfinished)
-    disk.rename(unfinished, backup)
-
-
-def _copy(source: Path, to: Path, disk: Disk) -> None:
-    shutil.copy2(source, to)
-    fd = os.open(to, os.O_RDONLY)
-    try:
-        disk.flush_data(fd, to)
-    finally:
-        os.close(fd)

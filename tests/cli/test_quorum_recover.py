@@ -21,10 +21,13 @@ from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import DiskFailed
+from kraft_wire.storage.errors import DiskFailed, FolderLocked
+from kraft_wire.storage.folder import open_folder, read_meta_properties
+from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
+from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
     CLUSTER_ID,
     COMMAND,
@@ -152,9 +155,91 @@ def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
     assert contents(lost.folder) == before, "collect and plan change nothing"
     assert lost.apply() == 0
     [copy] = lost.folder.parent.glob("data.before-recovery-*")
-    assert contents(copy) == before
+    assert copy_contents(copy) == before
     assert lost.apply() == 0
-    assert contents(copy) == before
+    assert copy_contents(copy) == before
+
+
+def copy_contents(copy: Path) -> dict[str, bytes]:
+    """The bytes of a copy's files, without the one that says what it is a copy of."""
+    files = contents(copy)
+    assert files.pop(COPY_MARK)
+    return files
+
+
+def test_apply_keeps_the_copy_where_the_operator_wants_it(
+    lost: Lost, tmp_path: Path, capsys: Capture
+) -> None:
+    leftover = lost.folder / PARTITION_FOLDER / "00000000000000000000.log.tmp"
+    leftover.write_bytes(b"removed when a node starts")
+    before = contents(lost.folder)
+    assert lost.make_plan() == 0
+    copy = tmp_path / "copies" / "data"
+    assert lost.apply("--backup", copy) == 0
+    assert f"a copy is kept in {copy}" in capsys.readouterr().out
+    assert copy_contents(copy) == before, "it was made before anything changed"
+    assert not leftover.exists()
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["an empty folder", "another folder's copy"])
+def test_apply_takes_nothing_else_for_its_copy(
+    lost: Lost, tmp_path: Path, capsys: Capture, is_empty: bool
+) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    if not is_empty:
+        (copy / COPY_MARK).write_bytes(msgspec.json.encode(CopyMark("another plan", NODE_ID, "")))
+    for place, problem in (
+        (copy, f"{copy} exists, and is no copy that this plan made of {lost.folder}: move it away, or keep"),
+        (lost.folder, f"{lost.folder} exists, and is no copy"),
+        (lost.folder / PARTITION_FOLDER / "copy", f"is inside {lost.folder}: keep the copy somewhere else"),
+    ):
+        assert lost.apply("--backup", place) == 6
+        assert problem in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
+def test_a_copy_is_made_of_a_folder_that_nobody_works_on(lost: Lost) -> None:
+    assert lost.make_plan() == 0
+    plan = read_plan(lost.plan)
+    copy = backup_path(lost.folder, plan)
+    node_id = read_meta_properties(lost.folder).node_id
+    folder = open_folder(lost.folder, node_id=node_id)
+    try:
+        with pytest.raises(FolderLocked):
+            apply_plan(plan, lost.folder, copy)
+    finally:
+        folder.close()
+    assert [path.name for path in copy.parent.glob("*recovery*")] == []
+
+
+def test_a_second_attempt_keeps_the_first_one_s_copy(
+    lost: Lost, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    copy = interrupted(lost, monkeypatch)
+    assert contents(lost.folder) != before
+    assert lost.apply() == 0
+    assert f"the copy of the first attempt stays in {copy}" in capsys.readouterr().out
+    assert copy_contents(copy) == before
+
+
+def interrupted(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Apply the plan up to a crash after its batch was flushed; returns the path of the copy."""
+
+    def crash(store: Store) -> None:
+        raise Crash
+
+    plan = read_plan(lost.plan)
+    copy = backup_path(lost.folder, plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "forget_loss", crash)
+        with pytest.raises(Crash):
+            apply_plan(plan, lost.folder, copy)
+    return copy
 
 
 def test_a_survivor_that_lost_records_says_so(lost: Lost, capsys: Capture) -> None:

@@ -17,6 +17,7 @@ from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
 from kraft_wire.storage.folder import holder_of_lock, read_meta_properties
+from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection import metadata_dir_of
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
 from kraft_wire.wire.address import Address
@@ -60,7 +61,7 @@ def recover_apply(
         Don't ask.
     backup
         Where to keep a copy of the folder; by default beside it, under its name with ".before-recovery-" and
-        the beginning of the plan's hash.
+        the beginning of the plan's hash. It must not exist, unless an earlier attempt made it.
     command_config
         A properties file with security settings, to ask the voters' addresses with.
     timeout_ms
@@ -102,8 +103,10 @@ def _apply(
         return EXIT_OK
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
+    copy = FolderCopy(metadata_dir, kept, plan)
+    copy.check()
     node_id = read_meta_properties(metadata_dir).node_id
-    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, node_id, kept)):
+    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, node_id, copy)):
         print(line)
     if not yes:
         confirm()
@@ -112,9 +115,10 @@ def _apply(
     return EXIT_OK
 
 
-def _actions(plan: Plan, metadata_dir: Path, node_id: int, backup: Path) -> Iterator[str]:
+def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> Iterator[str]:
     yield f"In {metadata_dir}:"
-    yield f"  a copy is kept in {backup}"
+    made = "the copy of the first attempt stays" if copy.is_there else "a copy is kept"
+    yield f"  {made} in {copy.path}"
     yield f"  quorum-state gets epoch {plan.epoch}"
     yield f"  the log gets the new voters at offset {plan.base_offset}"
     for survivor in plan.survivors:
