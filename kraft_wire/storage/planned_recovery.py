@@ -16,7 +16,7 @@ from kraft_wire.raft.recovery.applying import Marker, write_plan
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
-from kraft_wire.storage.folder import read_meta_properties
+from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.store import Store
@@ -57,6 +57,20 @@ def is_applied(plan: Plan, metadata_dir: Path) -> bool:
     return applying.is_applied(plan, stage_of(plan, metadata_dir), read_marker(metadata_dir))
 
 
+def finish_marker(plan: Plan, metadata_dir: Path) -> bool:
+    """Let the marker of an applied plan say so, if the node was started before it did; returns whether it
+    changed. Raises FolderLocked, DiskFailed, and what ``read_marker`` raises."""
+    if read_marker(metadata_dir) != Marker("begun", plan):
+        return False
+    node_id = read_meta_properties(metadata_dir).node_id
+    folder = open_folder(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
+    try:
+        _write_marker(folder.partition_path, Marker("applied", plan), folder.disk)
+    finally:
+        folder.close()
+    return True
+
+
 def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     """Apply the plan; returns False if that was done before. ``backup`` gets a copy of the folder first.
 
@@ -67,6 +81,7 @@ def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     if not plan.targets:
         raise RecoveryError("this plan changes no folder: " + plan.steps[0])
     if is_applied(plan, metadata_dir):
+        finish_marker(plan, metadata_dir)
         return False
     copy = FolderCopy(metadata_dir, backup, plan)
     copy.check()

@@ -20,12 +20,13 @@ from kraft_wire.cli import main
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.raft.recovery.applying import Marker
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
 from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
 from kraft_wire.storage.inspection.evidence import read_evidence
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied, read_marker
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
 from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
@@ -240,6 +241,37 @@ def interrupted(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> Path:
         with pytest.raises(Crash):
             apply_plan(plan, lost.folder, copy)
     return copy
+
+
+def test_a_node_that_ran_after_a_crash_of_apply_has_all_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Only the marker is missing. It says so after the next attempt; verify doesn't need it."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        survivor = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        lost = Lost(controllers.folder(survivor), tmp_path)
+        lost.folder = controllers.folder(survivor)
+        assert lost.make_plan() == 0
+        interrupted(lost, monkeypatch)
+        assert recover("verify", lost.folder) == 9
+        controllers.start_one(survivor)
+        assert controllers.leader() == survivor
+        controllers.kill(survivor)
+        assert recover("verify", lost.folder) == 0
+        assert marked(lost).state == "begun"
+        for said in ("Only its marker was finished", "Nothing was changed"):
+            assert lost.apply() == 0
+            assert f"the plan was applied before. {said}." in capsys.readouterr().out
+            assert marked(lost).state == "applied"
+        assert recover("verify", lost.folder) == 0
+
+
+def marked(lost: Lost) -> Marker:
+    marker = read_marker(lost.folder)
+    assert marker is not None
+    return marker
 
 
 def test_a_survivor_that_lost_records_says_so(lost: Lost, capsys: Capture) -> None:

@@ -61,12 +61,15 @@ def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
 
 
 def deviation(marker: Marker, found: FolderEvidence) -> str:
-    """Return how a folder differs from the plan that was applied to it; empty if it doesn't. Raises
-    RecoveryError for a plan that was changed, or is for another folder."""
+    """Return how a folder differs from the plan that was applied to it; empty if it doesn't.
+
+    A node that has run since has all of the plan, though a crash may have kept the marker from saying so.
+    Raises RecoveryError for a plan that was changed, or is for another folder.
+    """
     plan = marker.plan
     plan.check()
     stage = plan.stage_of(found)
-    if marker.state == "begun" or stage in ("untouched", "other"):
+    if not is_applied(plan, stage, marker):
         return (
             f"plan {plan.hash[:12]} was begun and isn't finished: run `kraft-wire quorum recover apply` again"
         )

@@ -19,7 +19,7 @@ from kraft_wire.storage.errors import DiskFailed, FolderLocked
 from kraft_wire.storage.folder import holder_of_lock, read_meta_properties
 from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection import metadata_dir_of
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, finish_marker, is_applied
 from kraft_wire.wire.address import Address
 
 DEFAULT_TIMEOUT_MS: Final = 3000
@@ -99,7 +99,9 @@ def _apply(
     if pid is not None:
         raise AtWork(f"{metadata_dir}: process {pid} works on it; stop it")
     if is_applied(plan, metadata_dir):
-        print(f"{metadata_dir}: the plan was applied before. Nothing was changed.")
+        is_finished = finish_marker(plan, metadata_dir)
+        changed = "Only its marker was finished" if is_finished else "Nothing was changed"
+        print(f"{metadata_dir}: the plan was applied before. {changed}.")
         return EXIT_OK
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
