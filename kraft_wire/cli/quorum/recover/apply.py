@@ -42,8 +42,8 @@ def recover_apply(
     copy of the folder. After an interruption, run it again.
 
     Exit statuses: 0 applied, now or before; 2 wrong usage; 5 the plan or the folder can't be read; 6 the
-    plan isn't for this cluster or folder, or was changed; 7 a leader answers, or a process works on the
-    folder; 8 not confirmed; 1 anything else.
+    plan isn't for this cluster or folder, or was changed, or something else has the copy's place; 7 a leader
+    answers, or a process works on the folder; 8 not confirmed; 1 anything else.
 
     For example:
 

@@ -29,8 +29,8 @@ def recover_plan(
     majority of the voters is left and has moved to other addresses, --endpoints keeps all voters and changes
     their addresses. A controller's folder that is damaged has to be repaired first, and collected again.
 
-    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, or there
-    is nothing to recover, 1 anything else.
+    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, there
+    is nothing to recover, or a folder has to be repaired, 1 anything else.
 
     For example:
 
