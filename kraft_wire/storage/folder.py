@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -83,11 +83,13 @@ def open_folder(
     node_id: int,
     cluster_id: str | None = None,
     log_dirs: Sequence[Path] = (),
+    when_locked: Callable[[], None] | None = None,
 ) -> Folder:
     """Check and lock the folders of a node, and create the metadata partition's folder if it is missing.
 
     ``log_dirs`` are the node's other folders. Without ``cluster_id``, any cluster is accepted, if it is the
     same in all folders. A damaged partition.metadata is rebuilt, because its contents are always the same.
+    ``when_locked`` is called before that; what it raises is passed on, and unlocks the folders.
     Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
     """
     disk = Disk()
@@ -102,6 +104,8 @@ def open_folder(
             fd = _lock(path / LOCK)
             locks.callback(os.close, fd)
             lock_files[path / LOCK] = identity_of(fd)
+        if when_locked is not None:
+            when_locked()
         rebuilt = _open_partition(metadata_dir / PARTITION_FOLDER, disk)
         return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), lock_files, disk, rebuilt)
 

@@ -1,36 +1,25 @@
 """Apply a plan of recovery to a folder, so that it can be taken up again after an interruption anywhere.
 
-The steps: a copy of the folder beside it, whole or not there; a marker with the plan; quorum-state in the
-plan's epoch; the plan's batch; the marker again. Until the batch is there the node is a voter of the old
-quorum, which has no majority, and the next attempt finds the folder's log as it was. Everything is flushed
-before the next step.
+First a copy of the folder is made (``folder_copy.py``). The other steps are those of
+``raft/recovery/applying.py``, which the simulator takes, too.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
-from typing import Final, Literal
 
 import msgspec
 
-from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, ElectionState
+from kraft_wire.raft.recovery import applying
+from kraft_wire.raft.recovery.applying import Marker, write_plan
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
-from kraft_wire.storage.folder import read_meta_properties
+from kraft_wire.storage.folder import open_folder, read_meta_properties
+from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.store import Store
-
-_UNFINISHED: Final = ".unfinished"
-
-
-class Marker(msgspec.Struct, frozen=True):
-    """The marker's contents."""
-
-    state: Literal["begun", "applied"]
-    plan: Plan
 
 
 def read_marker(metadata_dir: Path) -> Marker | None:
@@ -65,69 +54,72 @@ def stage_of(plan: Plan, metadata_dir: Path) -> Stage:
 
 def is_applied(plan: Plan, metadata_dir: Path) -> bool:
     """Whether the plan was applied to the end. Raises what ``stage_of`` raises."""
-    stage = stage_of(plan, metadata_dir)
-    return stage == "moved on" or (
-        stage == "written" and read_marker(metadata_dir) == Marker("applied", plan)
-    )
+    return applying.is_applied(plan, stage_of(plan, metadata_dir), read_marker(metadata_dir))
+
+
+def finish_marker(plan: Plan, metadata_dir: Path) -> bool:
+    """Let the marker of an applied plan say so, if the node was started before it did; returns whether it
+    changed. Raises FolderLocked, DiskFailed, and what ``read_marker`` raises."""
+    if read_marker(metadata_dir) != Marker("begun", plan):
+        return False
+    node_id = read_meta_properties(metadata_dir).node_id
+    folder = open_folder(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
+    try:
+        _write_marker(folder.partition_path, Marker("applied", plan), folder.disk)
+    finally:
+        folder.close()
+    return True
 
 
 def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     """Apply the plan; returns False if that was done before. ``backup`` gets a copy of the folder first.
 
-    Raises RecoveryError as ``stage_of`` does; what ``Store.open`` raises, FolderLocked among it; OSError.
+    Raises RecoveryError as ``stage_of`` and ``FolderCopy.check`` do; what ``Store.open`` raises, FolderLocked
+    among it; OSError.
     """
     plan.check()
     if not plan.targets:
         raise RecoveryError("this plan changes no folder: " + plan.steps[0])
     if is_applied(plan, metadata_dir):
+        finish_marker(plan, metadata_dir)
         return False
-    _back_up(metadata_dir, backup, Disk())
-    _write(plan, metadata_dir)
+    copy = FolderCopy(metadata_dir, backup, plan)
+    copy.check()
+    node_id = read_meta_properties(metadata_dir).node_id
+    stage = stage_of(plan, metadata_dir)
+    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id, when_locked=copy.make)
+    try:
+        write_plan(plan, stage, _StoreFiles(store))
+    finally:
+        store.close()
     return True
 
 
-def _write(plan: Plan, metadata_dir: Path) -> None:
-    node_id = read_meta_properties(metadata_dir).node_id
-    is_written = stage_of(plan, metadata_dir) != "untouched"
-    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
-    try:
-        if store.log.end_offset != (plan.end_offset if is_written else plan.base_offset):
-            raise RecoveryError(f"{metadata_dir} changed while the plan was applied: a process ran on it")
-        _mark(store, Marker("begun", plan))
-        if not is_written:
-            store.write_election_state(plan.election_state(), kraft_version=plan.kraft_version)
-            store.log.append([plan.batch()])
-            store.log.flush()
-        store.forget_loss()
-        _mark(store, Marker("applied", plan))
-    finally:
-        store.close()
+def _write_marker(partition: Path, marker: Marker, disk: Disk) -> None:
+    disk.replace(partition / RECOVERY_PLAN, msgspec.json.encode(marker))
 
 
-def _mark(store: Store, marker: Marker) -> None:
-    path = store.folder.partition_path / RECOVERY_PLAN
-    store.disk.replace(path, msgspec.json.encode(marker))
+class _StoreFiles:
+    """A folder's files, opened as a node opens them."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-def _back_up(metadata_dir: Path, backup: Path, disk: Disk) -> None:
-    """Copy meta.properties and the metadata partition. A copy under the final name is whole and flushed."""
-    if backup.exists():
-        return
-    unfinished = backup.with_name(backup.name + _UNFINISHED)
-    if unfinished.exists():
-        shutil.rmtree(unfinished)
-    disk.make_folder(unfinished / PARTITION_FOLDER)
-    for source in (metadata_dir / META_PROPERTIES, *(metadata_dir / PARTITION_FOLDER).iterdir()):
-        _copy(source, unfinished / source.relative_to(metadata_dir), disk)
-    disk.flush_folder(unfinished / PARTITION_FOLDER)
-    disk.flush_folder(unfinished)
-    disk.rename(unfinished, backup)
+    @property
+    def log_end_offset(self) -> int:
+        return self._store.log.end_offset
 
+    def mark(self, marker: Marker) -> None:
+        _write_marker(self._store.folder.partition_path, marker, self._store.disk)
 
-def _copy(source: Path, to: Path, disk: Disk) -> None:
-    shutil.copy2(source, to)
-    fd = os.open(to, os.O_RDONLY)
-    try:
-        disk.flush_data(fd, to)
-    finally:
-        os.close(fd)
+    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
+        self._store.write_election_state(state, kraft_version=kraft_version)
+
+    def append(self, batch: bytes) -> None:
+        self._store.log.append([batch])
+
+    def flush(self) -> None:
+        self._store.log.flush()
+
+    def forget_loss(self) -> None:
+        self._store.forget_loss()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -51,6 +51,7 @@ class Store:
         config: LogConfig = DEFAULT_LOG_CONFIG,
         static_voter_ids: Collection[int] = (),
         bootstrap_server_count: int = 0,
+        when_locked: Callable[[], None] | None = None,
     ) -> Store:
         """Lock and check the node's folders, recover the log, and choose the snapshot to start from.
 
@@ -64,11 +65,19 @@ class Store:
         names the voters, more than one server in controller.quorum.bootstrap.servers means peers, too.
         Otherwise the node may be alone.
 
+        ``when_locked`` is called before anything changes.
+
         Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError. For a node that may
         be alone also CorruptLog, CorruptSnapshot, MissingRecords, with all records unchanged.
         """
         with ExitStack() as stack:
-            folder = open_folder(metadata_dir, node_id=node_id, cluster_id=cluster_id, log_dirs=log_dirs)
+            folder = open_folder(
+                metadata_dir,
+                node_id=node_id,
+                cluster_id=cluster_id,
+                log_dirs=log_dirs,
+                when_locked=when_locked,
+            )
             stack.callback(folder.close)
             startup = Startup(folder, config, static_voter_ids, bootstrap_server_count)
             stack.callback(startup.close)

@@ -8,20 +8,27 @@ import pty
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.raft.recovery.applying import Marker
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import DiskFailed
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.errors import DiskFailed, FolderLocked
+from kraft_wire.storage.folder import open_folder, read_meta_properties
+from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
+from kraft_wire.storage.inspection.evidence import read_evidence
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied, read_marker
+from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
+from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
     CLUSTER_ID,
     COMMAND,
@@ -30,7 +37,7 @@ from tests.support.controller_process import (
     ControllerProcess,
     formatted,
 )
-from tests.support.live_quorum import three_controllers
+from tests.support.live_quorum import Controllers, three_controllers
 
 Capture = pytest.CaptureFixture[str]
 WRITTEN = 12
@@ -80,10 +87,22 @@ def recover(*words: str | Path) -> int:
 
 def ghosts(address: str, capsys: Capture) -> list[int]:
     """The registered controllers that are no voters and don't fetch, by quorum status."""
+    return [
+        int(note.split()[1]) for note in notes(address, capsys) if "is no voter, and doesn't fetch" in note
+    ]
+
+
+def all_registered(address: str, capsys: Capture) -> bool:
+    """Whether all voters are registered; that takes a while after a start."""
+    return not any("is not registered" in note for note in notes(address, capsys))
+
+
+def notes(address: str, capsys: Capture) -> list[str]:
+    """The notes of quorum status."""
     capsys.readouterr()
     assert main(["quorum", "status", "--json", "--bootstrap-controller", address]) == 0
-    notes = msgspec.json.decode(capsys.readouterr().out)["notes"]
-    return [int(note.split()[1]) for note in notes if "is no voter, and doesn't fetch" in note]
+    found: list[str] = msgspec.json.decode(capsys.readouterr().out)["notes"]
+    return found
 
 
 def quorum_folder(tmp_path: Path) -> Path:
@@ -102,6 +121,8 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
     with three_controllers(quorum_folder(tmp_path)) as controllers:
         controllers.write(range(WRITTEN))
         survivor = controllers.leader()
+        address = controllers.addresses[survivor]
+        wait_until(lambda: all_registered(address, capsys), "the registration of all controllers")
         for id in list(controllers.processes):
             controllers.kill(id)
         folder = controllers.folder(survivor)
@@ -116,7 +137,7 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
             assert client.config("log.retention.ms") == str(1_000_000 + WRITTEN - 1)
             client.set_config("log.retention.ms", "77")
         gone = [id for id in controllers.addresses if id != survivor]
-        assert ghosts(controllers.addresses[survivor], capsys) == gone
+        assert ghosts(address, capsys) == gone
         assert recover("verify", folder) == 0
         assert "The node has run since" in capsys.readouterr().out
         controllers.kill(survivor)
@@ -135,9 +156,197 @@ def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
     assert contents(lost.folder) == before, "collect and plan change nothing"
     assert lost.apply() == 0
     [copy] = lost.folder.parent.glob("data.before-recovery-*")
-    assert contents(copy) == before
+    assert copy_contents(copy) == before
     assert lost.apply() == 0
-    assert contents(copy) == before
+    assert copy_contents(copy) == before
+
+
+def copy_contents(copy: Path) -> dict[str, bytes]:
+    """The bytes of a copy's files, without the one that says what it is a copy of."""
+    files = contents(copy)
+    assert files.pop(COPY_MARK)
+    return files
+
+
+def test_apply_keeps_the_copy_where_the_operator_wants_it(
+    lost: Lost, tmp_path: Path, capsys: Capture
+) -> None:
+    leftover = lost.folder / PARTITION_FOLDER / "00000000000000000000.log.tmp"
+    leftover.write_bytes(b"removed when a node starts")
+    before = contents(lost.folder)
+    assert lost.make_plan() == 0
+    copy = tmp_path / "copies" / "data"
+    assert lost.apply("--backup", copy) == 0
+    assert f"a copy is kept in {copy}" in capsys.readouterr().out
+    assert copy_contents(copy) == before, "it was made before anything changed"
+    assert not leftover.exists()
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["an empty folder", "another folder's copy"])
+def test_apply_takes_nothing_else_for_its_copy(
+    lost: Lost, tmp_path: Path, capsys: Capture, is_empty: bool
+) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    if not is_empty:
+        (copy / COPY_MARK).write_bytes(msgspec.json.encode(CopyMark("another plan", NODE_ID, "")))
+    for place, problem in (
+        (copy, f"{copy} exists, and is no copy that this plan made of {lost.folder}: move it away, or keep"),
+        (lost.folder, f"{lost.folder} exists, and is no copy"),
+        (lost.folder / PARTITION_FOLDER / "copy", f"is inside {lost.folder}: keep the copy somewhere else"),
+    ):
+        assert lost.apply("--backup", place) == 6
+        assert problem in capsys.readouterr().err
+    assert contents(lost.folder) == before
+
+
+def test_a_copy_is_made_of_a_folder_that_nobody_works_on(lost: Lost) -> None:
+    assert lost.make_plan() == 0
+    plan = read_plan(lost.plan)
+    copy = backup_path(lost.folder, plan)
+    node_id = read_meta_properties(lost.folder).node_id
+    folder = open_folder(lost.folder, node_id=node_id)
+    try:
+        with pytest.raises(FolderLocked):
+            apply_plan(plan, lost.folder, copy)
+    finally:
+        folder.close()
+    assert [path.name for path in copy.parent.glob("*recovery*")] == []
+
+
+def test_a_second_attempt_keeps_the_first_one_s_copy(
+    lost: Lost, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    assert lost.make_plan() == 0
+    before = contents(lost.folder)
+    copy = interrupted(lost, monkeypatch)
+    assert contents(lost.folder) != before
+    assert lost.apply() == 0
+    assert f"the copy of the first attempt stays in {copy}" in capsys.readouterr().out
+    assert copy_contents(copy) == before
+
+
+def interrupted(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Apply the plan up to a crash after its batch was flushed; returns the path of the copy."""
+
+    def crash(store: Store) -> None:
+        raise Crash
+
+    plan = read_plan(lost.plan)
+    copy = backup_path(lost.folder, plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "forget_loss", crash)
+        with pytest.raises(Crash):
+            apply_plan(plan, lost.folder, copy)
+    return copy
+
+
+def test_a_node_that_ran_after_a_crash_of_apply_has_all_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Only the marker is missing. It says so after the next attempt; verify doesn't need it."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        survivor = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        lost = Lost(controllers.folder(survivor), tmp_path)
+        lost.folder = controllers.folder(survivor)
+        assert lost.make_plan() == 0
+        interrupted(lost, monkeypatch)
+        assert recover("verify", lost.folder) == 9
+        controllers.start_one(survivor)
+        assert controllers.leader() == survivor
+        controllers.kill(survivor)
+        assert recover("verify", lost.folder) == 0
+        assert marked(lost).state == "begun"
+        for said in ("Only its marker was finished", "Nothing was changed"):
+            assert lost.apply() == 0
+            assert f"the plan was applied before. {said}." in capsys.readouterr().out
+            assert marked(lost).state == "applied"
+        assert recover("verify", lost.folder) == 0
+
+
+def marked(lost: Lost) -> Marker:
+    marker = read_marker(lost.folder)
+    assert marker is not None
+    return marker
+
+
+def test_a_survivor_that_lost_records_says_so(lost: Lost, capsys: Capture) -> None:
+    """Without the guard the node would be the newest log's without a word about the records after it."""
+    partition = lost.folder / PARTITION_FOLDER
+    end = read_evidence(lost.folder).log_end_offset
+    VoteGuard(partition / LOST_BELOW, Disk()).raise_to(end + 30)
+    assert lost.make_plan() == 0
+    shown = capsys.readouterr().out
+    assert f"log end {end}, cut: it had records below {end + 30} once" in shown
+    assert f"Lost: offsets {end} to {end + 29}, which a log had until damage took them" in shown
+    assert lost.apply() == 0
+    shown = capsys.readouterr().out
+    assert f"lost-below is removed: the node votes again, without what it lost, offsets {end} to" in shown
+    assert not (partition / LOST_BELOW).exists()
+    assert recover("verify", lost.folder) == 0
+
+
+def test_damage_that_a_snapshot_covers_costs_no_vote(tmp_path: Path, capsys: Capture) -> None:
+    """One disk of three is lost, and another one has such damage: the two that are left elect a leader."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        leader, other = damage_the_leader(controllers, 60, lambda _: 900)
+        collected = tmp_path / "collected.json"
+        folders = [controllers.folder(id) for id in (leader, other)]
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert capsys.readouterr().err == ""
+        assert recover("plan", collected, "--output", tmp_path / "plan.json") == 6
+        assert "a majority of the 3 voters is left: nodes" in capsys.readouterr().err
+        for id in (leader, other):
+            controllers.start_one(id)
+        assert controllers.leader() in (leader, other)
+
+
+def test_a_damaged_survivor_is_repaired_before_the_other_one_goes_on(tmp_path: Path, capsys: Capture) -> None:
+    """One disk of three is lost, another one is damaged near its end, and doesn't vote after the repair."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        damaged, other = damage_the_leader(controllers, WRITTEN, lambda size: size - 400)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        folders = [controllers.folder(id) for id in (damaged, other)]
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 6
+        assert f"run `kraft-wire fsck {folders[0]} --repair` and collect again" in capsys.readouterr().err
+        assert recover("plan", collected, "--output", plan, "--without", str(damaged)) == 0
+        assert f"Left out of account, by --without: node {damaged}" in capsys.readouterr().out
+        plan.unlink()
+
+        main(["fsck", str(folders[0]), "--repair"])
+        collected.unlink()
+        assert recover("collect", *folders, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        assert ", cut: it had records below " in capsys.readouterr().out
+        made = read_plan(plan)
+        assert (made.leader_id, made.loss.cut) == (other, None)
+        assert recover("apply", plan, folders[1], "--cluster-id", CLUSTER_ID, "--yes") == 0
+        controllers.start_one(other)
+        assert controllers.leader() == other
+
+
+def damage_the_leader(
+    controllers: Controllers, records: int, position_in: Callable[[int], int]
+) -> tuple[int, int]:
+    """Kill all controllers, and damage the log of the leader at a position that its size gives. Returns its
+    id and that of a survivor whose log is as long."""
+    controllers.write(range(records))
+    leader = controllers.leader()
+    other = next(id for id in controllers.addresses if id != leader)
+    folders = [controllers.folder(id) for id in (leader, other)]
+    wait_until(lambda: len({read_evidence(path).log_end_offset for path in folders}) == 1, "equal logs")
+    for id in list(controllers.processes):
+        controllers.kill(id)
+    [segment] = (folders[0] / PARTITION_FOLDER).glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[position_in(len(data.rstrip(b"\0")))] ^= 0xFF
+    segment.write_bytes(data)
+    return leader, other
 
 
 def test_apply_asks_and_changes_nothing_without_an_answer(lost: Lost, capsys: Capture) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from kraft_wire.log.batch import encode_batch
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
@@ -23,7 +25,13 @@ from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, Voter
 from kraft_wire.raft.recovery.evidence import KnownVoter, changed_voters
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.inspection.evidence import read_evidence
-from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, VoteGuard
+from kraft_wire.storage.quorum_state import write_election_state
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    VoteGuard,
+)
 from kraft_wire.storage.store import Store
 
 NODE = 1
@@ -78,6 +86,14 @@ def write_folder(path: Path, batches: list[bytes], *, epoch: int, snapshot: Snap
     return path
 
 
+def damage(folder: Path, position: int) -> None:
+    """Change a bit of the log, which is one segment."""
+    [segment] = (folder / PARTITION_FOLDER).glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[position] ^= 1
+    segment.write_bytes(data)
+
+
 def test_the_history_of_voters_and_registrations(tmp_path: Path) -> None:
     batches = [
         control(0, 1, leader()),
@@ -113,16 +129,59 @@ def test_a_snapshot_in_the_log_doesn_t_hide_the_history_before_it(tmp_path: Path
     assert [(s.end_offset, s.epoch, s.is_whole) for s in found.snapshots] == [(0, 0, True), (3, 2, True)]
 
 
+def test_a_snapshot_ahead_of_the_log_replaces_it(tmp_path: Path) -> None:
+    """As after a power cut: the node's own flushes were behind what the others had committed."""
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=2, snapshot=SnapshotId(9, 2))
+    found = read_evidence(folder)
+    assert (found.log_start_offset, found.log_end_offset, found.last_epoch, found.epochs) == (9, 9, 2, ())
+    assert [(change.offset, change.is_in_snapshot) for change in found.history] == [(8, True)]
+    Store.open(folder, node_id=NODE).close()
+    started = read_evidence(folder)
+    assert (started.log_start_offset, started.log_end_offset, started.last_epoch) == (9, 9, 2)
+    assert started.voters == found.voters
+
+
 def test_a_damaged_log_ends_before_the_damage(tmp_path: Path) -> None:
     batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [registered(1)]), control(2, 2, leader())]
     folder = write_folder(tmp_path / "data", batches, epoch=2)
-    [segment] = (folder / PARTITION_FOLDER).glob("*.log")
-    data = bytearray(segment.read_bytes())
-    data[len(batches[0]) + 70] ^= 1
-    segment.write_bytes(data)
+    damage(folder, len(batches[0]) + 70)
     found = read_evidence(folder)
     assert found.log_end_offset == 1
     assert any("is damaged" in problem for problem in found.problems)
+    assert found.lost_below == 3, "what a repair would cut out"
+
+
+@pytest.mark.parametrize("end_offset", [3, 5], ids=["records after the snapshot", "none"])
+def test_a_log_whose_damage_a_snapshot_covers_is_read_as_the_node_reads_it(
+    tmp_path: Path, end_offset: int
+) -> None:
+    batches = [
+        control(0, 1, leader()),
+        encode_batch(1, 1, TIME_MS, [registered(1)]),
+        control(2, 2, leader()),
+        encode_batch(3, 2, TIME_MS, [registered(8), registered(9)]),
+    ]
+    folder = write_folder(tmp_path / "data", batches, epoch=2, snapshot=SnapshotId(end_offset, 2))
+    damage(folder, len(batches[0]) + 70)
+    found = read_evidence(folder)
+    assert (found.log_start_offset, found.log_end_offset, found.last_epoch) == (end_offset, 5, 2)
+    assert found.problems == ()
+    assert sorted(found.registrations) == ([7, 8, 9] if end_offset == 3 else [7])
+    Store.open(folder, node_id=NODE).close()
+    started = read_evidence(folder)
+    assert (started.log_start_offset, started.epochs) == (found.log_start_offset, found.epochs)
+    assert (started.voters, started.lost_below) == (found.voters, -1)
+
+
+def test_what_a_node_makes_again_from_its_records_is_no_problem(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    for name in ("*.index", "*.timeindex", "leader-epoch-checkpoint"):
+        [path] = (folder / PARTITION_FOLDER).glob(name)
+        path.unlink()
+    assert read_evidence(folder).problems == ()
+    (folder / PARTITION_FOLDER / "quorum-state").unlink()
+    [problem] = read_evidence(folder).problems
+    assert "quorum-state is missing" in problem
 
 
 def test_a_guard_of_the_votes_is_evidence(tmp_path: Path) -> None:
@@ -131,6 +190,18 @@ def test_a_guard_of_the_votes_is_evidence(tmp_path: Path) -> None:
     VoteGuard(folder / PARTITION_FOLDER / NO_VOTE_UP_TO, Disk()).raise_to(12)
     found = read_evidence(folder)
     assert (found.lost_below, found.no_vote_up_to, found.highest_epoch) == (9, 12, 12)
+    assert found.is_cut
+
+
+def test_a_loss_that_only_a_node_with_peers_remembers(tmp_path: Path) -> None:
+    """A repair couldn't tell whether the node has peers."""
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    VoteGuard(folder / PARTITION_FOLDER / LOST_BELOW_UNLESS_ALONE, Disk()).raise_to(9)
+    assert read_evidence(folder).lost_below == 9
+    state = ElectionState(leader_id=NODE, leader_epoch=1)
+    for ids, lost_below in (((NODE, 2), 9), ((NODE,), -1)):
+        write_election_state(folder / PARTITION_FOLDER, state, Disk(), kraft_version=0, voter_ids=ids)
+        assert read_evidence(folder).lost_below == lost_below
 
 
 def test_changes_of_voters_in_words() -> None:

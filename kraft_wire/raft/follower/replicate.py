@@ -181,12 +181,13 @@ def _truncate_to_leader(quorum: QuorumState, call: Call, diverging: EpochEndOffs
     Returns False if that is impossible or would truncate committed records.
     """
     end_offset = _cut_offset(quorum, diverging)
+    equal_end = _equal_end(quorum, diverging, end_offset)
+    if 0 <= equal_end < quorum.committed_offset:
+        reject_truncation(quorum, call, equal_end)
+        return False
     reason = _impossible_cut_reason(quorum, diverging, end_offset)
     if reason is not None:
         reject_answer(quorum, call, reason)
-        return False
-    if end_offset < quorum.committed_offset:
-        reject_truncation(quorum, call, end_offset)
         return False
     _truncate(quorum, end_offset)
     return True
@@ -196,6 +197,13 @@ def _cut_offset(quorum: QuorumState, diverging: EpochEndOffset) -> int:
     """Return the new end of our log: where both logs end the last epoch that they can have in common."""
     own = quorum.log.end_for_epoch(diverging.epoch)
     return min(own.end_offset, diverging.end_offset) if own.epoch == diverging.epoch else own.end_offset
+
+
+def _equal_end(quorum: QuorumState, diverging: EpochEndOffset, end_offset: int) -> int:
+    """Return up to where both logs can be equal at most, though ours may begin after that. From where the
+    leader ends an epoch of ours, or an older one, it has only later ones."""
+    is_ours = diverging.epoch <= quorum.log.last_epoch
+    return min(end_offset, diverging.end_offset) if is_ours else end_offset
 
 
 def _impossible_cut_reason(quorum: QuorumState, diverging: EpochEndOffset, end_offset: int) -> str | None:

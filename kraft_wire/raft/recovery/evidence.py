@@ -90,9 +90,11 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     """What a folder says.
 
     ``quorum_epoch`` and what follows it are those of quorum-state, -1 without that file. Records below
-    ``committed_offset`` were committed once; the log may end before it. ``lost_below`` and
-    ``no_vote_up_to`` are the guards of the same name, -1 without them. ``controller_pid`` is the process that
-    works on the folder. ``problems`` are those that keep the log from being used as it is.
+    ``committed_offset`` were committed once; the log may end before it. It had the records below
+    ``lost_below`` once, until damage took the end of the log; -1 if nothing is known to be missing.
+    ``no_vote_up_to`` is the guard of that name, -1 without it: the node votes in later epochs only.
+    ``controller_pid`` is the process that works on the folder. ``problems`` are those that keep the log from
+    being used as it is.
     """
 
     folder: str
@@ -127,6 +129,12 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     def highest_epoch(self) -> int:
         """The highest epoch that the node can have taken part in."""
         return max(self.quorum_epoch, self.last_epoch, self.no_vote_up_to)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log lacks records that it had once: until a leader sends them, the node doesn't
+        vote."""
+        return self.lost_below > self.log_end_offset
 
     @property
     def voters(self) -> tuple[KnownVoter, ...]:

@@ -28,7 +28,10 @@ class RecoveryError(Exception):
 
 
 class Survivor(msgspec.Struct, frozen=True):
-    """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used."""
+    """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used.
+
+    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher.
+    """
 
     node_id: int
     directory_id: str
@@ -38,6 +41,12 @@ class Survivor(msgspec.Struct, frozen=True):
     committed_offset: int
     is_voter: bool
     problem: str = ""
+    lost_below: int = -1
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log lacks records that it had once."""
+        return self.lost_below > self.log_end_offset
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -46,28 +55,35 @@ class Loss(msgspec.Struct, frozen=True):
     ``lost``: committed records that the kept log lacks; None if none are known. ``seen``: records that
     another folder has after them, and that may have been committed. ``kept``: records of the kept log that
     aren't known to be committed; the recovery commits them. ``unknown_from``: what the lost voters
-    acknowledged at this offset or above can't be known.
+    acknowledged at this offset or above can't be known. ``replaced_from``: what they acknowledged at this
+    offset or above, in an epoch after the kept log's last one, can't be known either. All other acknowledged
+    records are in the kept log. ``cut``: records after those that some folder had once, until damage took
+    them; they may have been committed.
     """
 
     lost: tuple[int, int] | None
     seen: tuple[int, int] | None
     kept: tuple[int, int] | None
     unknown_from: int
+    replaced_from: int
+    cut: tuple[int, int] | None = None
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A folder that the plan's records are written to."""
+    """A folder that the plan's records are written to. The batches of its last epoch have the SHA-256
+    ``last_digest``: equal logs may begin at different offsets."""
 
     node_id: int
     directory_id: str
+    last_digest: str
 
 
 class Plan(msgspec.Struct, frozen=True):
     """A plan, as its file holds it.
 
     The records are written at ``base_offset`` in ``epoch``, after a log whose last record is of
-    ``last_epoch``, and whose batches of that epoch have the SHA-256 ``last_digest``. ``inputs`` are the
-    SHA-256 of the files of ``collect``. ``hash`` is that of everything else.
+    ``last_epoch``. ``inputs`` are the SHA-256 of the files of ``collect``. ``without`` are the nodes whose
+    damaged folders the operator left out of account. ``hash`` is that of everything else.
     """
 
     version: int
@@ -81,12 +97,12 @@ class Plan(msgspec.Struct, frozen=True):
     epoch: int
     base_offset: int
     last_epoch: int
-    last_digest: str
     kraft_version: int
     targets: tuple[Target, ...]
     survivors: tuple[Survivor, ...]
     loss: Loss
     steps: tuple[str, ...]
+    without: tuple[int, ...] = ()
     hash: str = ""
 
     def hashed(self) -> Plan:
@@ -137,7 +153,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def stage_of(self, found: FolderEvidence) -> Stage:
         """Say where a folder is. Raises RecoveryError for a folder that the plan doesn't write to."""
-        self._check_target(found)
+        target = self._target_of(found)
         written = hashlib.sha256(self.batch()).hexdigest()
         for part in found.epochs:
             if (part.epoch, part.start_offset, part.digest) == (self.epoch, self.base_offset, written):
@@ -148,15 +164,16 @@ class Plan(msgspec.Struct, frozen=True):
         ):
             return "moved on"
         end = (found.log_end_offset, found.last_epoch, last_digest(found))
-        return "untouched" if end == (self.base_offset, self.last_epoch, self.last_digest) else "other"
+        return "untouched" if end == (self.base_offset, self.last_epoch, target.last_digest) else "other"
 
-    def _check_target(self, found: FolderEvidence) -> None:
+    def _target_of(self, found: FolderEvidence) -> Target:
         if found.cluster_id != self.cluster_id:
             raise RecoveryError(
                 f"{found.folder} belongs to cluster {found.cluster_id}, the plan to {self.cluster_id}"
             )
-        if Target(found.node_id, found.directory_id) in self.targets:
-            return
+        for target in self.targets:
+            if (target.node_id, target.directory_id) == (found.node_id, found.directory_id):
+                return target
         names = (
             ", ".join(f"node {t.node_id} (directory {t.directory_id})" for t in self.targets) or "no folder"
         )

@@ -4,6 +4,9 @@ The survivor with the newest log goes on: the highest last epoch, then the longe
 record that a majority acknowledged, and that some survivor still has, is in that log: a later epoch's leader
 had all that was committed before it. It becomes the only voter; the others fetch everything from it.
 
+A controller's folder that can't be used is no lost one. It may hold the newest log, or complete a majority,
+when it is repaired. So there is no plan until then, unless the operator leaves it out of account.
+
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
 voters and the brokers knew: a broker never follows a leader of an older epoch.
 
@@ -15,11 +18,11 @@ the record, as they do after any change of leader. So no two logs differ at an o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import msgspec
 
 from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
 from kraft_wire.raft.recovery.plan import (
@@ -33,15 +36,17 @@ from kraft_wire.raft.recovery.plan import (
     last_digest,
 )
 from kraft_wire.raft.recovery.ranking import (
+    can_vote,
     check_inputs,
+    common_end,
     has_equal_log,
     is_controller,
     is_voter,
     problem_of,
     ranked,
+    voter_count,
+    votes_for,
 )
-
-MAX_EPOCH: Final = 2**31 - 1
 
 
 class NewAddress(msgspec.Struct, frozen=True):
@@ -60,10 +65,12 @@ def make_plan(
     *,
     keep: Sequence[int] = (),
     addresses: Sequence[NewAddress] = (),
+    without: Sequence[int] = (),
 ) -> Plan:
     """Return the plan for the folders that are left. Raises RecoveryError if none is possible or needed.
 
-    ``keep`` names other survivors than the best one to go on with; ``addresses`` are new ones of voters.
+    ``keep`` names other survivors than the best one to go on with; ``addresses`` are new ones of voters;
+    ``without`` names nodes whose folders can't be used, and are left out of account.
     """
     check_inputs(found)
     order = ranked(found)
@@ -71,34 +78,66 @@ def make_plan(
     if not usable:
         problems = "; ".join(f"{folder.folder}: {problem_of(folder, found)}" for folder in order)
         raise RecoveryError(f"no folder can be used: {problems}")
-    best = usable[0]
-    left = [folder for folder in usable if is_voter(folder, best)]
-    has_majority = 2 * len(left) > _voter_count(best)
-    if has_majority and not addresses:
-        nodes = ", ".join(str(folder.node_id) for folder in left)
+    elected, votes = _electable(usable, [folder for folder in order if can_vote(folder)])
+    if votes and not addresses:
+        nodes = ", ".join(str(voter.node_id) for voter in votes)
         raise RecoveryError(
-            f"a majority of the {_voter_count(best)} voters is left: nodes {nodes}. Start them: they elect a "
-            "leader. If they moved to other addresses, give --endpoints"
+            f"a majority of the {voter_count(elected)} voters is left: nodes {nodes}. Start them: they elect "
+            "a leader. If they moved to other addresses, give --endpoints"
         )
+    if votes and (keep or without):
+        raise RecoveryError("a majority of the voters is left: --keep and --without are for a lost majority")
+    if not votes:
+        _refuse_unrepaired(order, found, without)
     moved = {address.node_id: address for address in addresses}
-    if best.kraft_version == 0 or not best.voters:
-        ids = best.static_voter_ids if has_majority else (best.node_id,)
-        return _plan(found, inputs, now_ms, "static", (), (), best, static_steps(ids, found, moved)).hashed()
-    if has_majority:
-        if keep:
-            raise RecoveryError("a majority of the voters is left: --keep is for a lost majority")
-        voters = _moved_voters(best.voters, moved)
-        targets = [folder for folder in left if has_equal_log(folder, left[0])]
-        steps = _moving_steps(best, targets)
-        return _plan(found, inputs, now_ms, "endpoints", targets, voters, targets[0], steps).hashed()
-    kept = _kept(usable, keep) if keep else [best]
-    voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
-    steps = _recovery_steps(kept, found)
-    return _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps).hashed()
+    if elected.kraft_version == 0 or not elected.voters:
+        ids = elected.static_voter_ids if votes else (elected.node_id,)
+        steps = static_steps(ids, found, moved)
+        plan = _plan(found, inputs, now_ms, "static", (), (), elected, steps)
+    elif votes:
+        voters = _moved_voters(elected.voters, moved)
+        targets = [folder for folder in votes if has_equal_log(folder, elected)]
+        steps = _moving_steps(elected, targets)
+        plan = _plan(found, inputs, now_ms, "endpoints", targets, voters, elected, steps)
+    else:
+        kept = _kept(usable, keep) if keep else [elected]
+        voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
+        plan = _plan(
+            found, inputs, now_ms, "lost majority", kept, voters, kept[0], _recovery_steps(kept, found)
+        )
+    return msgspec.structs.replace(plan, without=tuple(sorted(set(without)))).hashed()
 
 
-def _voter_count(best: FolderEvidence) -> int:
-    return len(best.voters) or len(best.static_voter_ids) or 1
+def _refuse_unrepaired(
+    order: Sequence[FolderEvidence], found: Sequence[FolderEvidence], without: Sequence[int]
+) -> None:
+    """Raise RecoveryError for a controller's folder that has to be repaired first, and for a node of
+    ``without`` that has no such folder."""
+    unrepaired = [folder for folder in order if folder.problems and is_controller(folder, found)]
+    wrong = sorted(set(without) - {folder.node_id for folder in unrepaired})
+    if wrong:
+        raise RecoveryError(
+            f"--without {wrong[0]}: no controller's folder of this node was collected that can't be used"
+        )
+    for folder in unrepaired:
+        if folder.node_id not in without:
+            raise RecoveryError(
+                f"node {folder.node_id} may have the newest log, or the vote that a majority lacks, and its "
+                f"folder can't be used as it is: {problem_of(folder, found)}. Only if it can't be repaired, "
+                f"go on without it: --without {folder.node_id}"
+            )
+
+
+def _electable(
+    usable: Sequence[FolderEvidence], able: Sequence[FolderEvidence]
+) -> tuple[FolderEvidence, list[FolderEvidence]]:
+    """Return the first folder that the nodes of ``able`` can elect, and those that vote for it; the newest
+    log, and no votes, if there is none."""
+    for folder in usable:
+        votes = votes_for(folder, able)
+        if votes:
+            return folder, votes
+    return usable[0], []
 
 
 def _kept(usable: Sequence[FolderEvidence], keep: Sequence[int]) -> list[FolderEvidence]:
@@ -130,6 +169,11 @@ def _voter_of(
         endpoints = source.registrations.get(folder.node_id)
         if endpoints:
             return KnownVoter(folder.node_id, folder.directory_id, endpoints)
+    for source in (folder, *found):
+        for change in reversed(source.history):  # its removal may be the last, and not committed
+            for voter in change.voters:
+                if voter.id == folder.node_id:
+                    return msgspec.structs.replace(voter, directory_id=folder.directory_id)
     address = moved.get(folder.node_id)
     if address is None or address.listener is None:
         raise RecoveryError(
@@ -172,9 +216,13 @@ def _plan(
     leader: FolderEvidence,
     steps: Sequence[str],
 ) -> Plan:
-    epoch = max(folder.highest_epoch for folder in found) + EPOCHS_WITHOUT_TRACE
-    if epoch >= MAX_EPOCH:
-        raise RecoveryError(f"epoch {epoch - EPOCHS_WITHOUT_TRACE} leaves no room for a new one")
+    highest = max(folder.highest_epoch for folder in found)
+    epoch = highest + EPOCHS_WITHOUT_TRACE
+    if epoch >= LAST_EPOCH:
+        raise RecoveryError(
+            f"epoch {highest} leaves no room for the next ones: lower it in all folders first, with "
+            "`kraft-wire fsck --lower-epoch`"
+        )
     return Plan(
         version=PLAN_VERSION,
         kind=kind,
@@ -187,9 +235,8 @@ def _plan(
         epoch=epoch,
         base_offset=leader.log_end_offset,
         last_epoch=leader.last_epoch,
-        last_digest=last_digest(leader),
         kraft_version=leader.kraft_version,
-        targets=tuple(Target(folder.node_id, folder.directory_id) for folder in targets),
+        targets=tuple(Target(folder.node_id, folder.directory_id, last_digest(folder)) for folder in targets),
         survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
         loss=loss_of(leader, found),
         steps=tuple(steps),
@@ -206,6 +253,7 @@ def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[Fo
         folder.committed_offset,
         is_voter(folder, leader),
         problem_of(folder, found),
+        folder.lost_below,
     )
 
 
@@ -213,17 +261,24 @@ def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
     """Return what is lost if this folder's log goes on.
 
     A longer log that ends with an older epoch counts for nothing: the leader of the newer epoch had all that
-    was committed before it.
+    was committed before it. The kept log has all that was committed in its own last epoch or before, up to
+    its end. A leader of a later epoch may have replaced the end of the kept log that isn't known to be
+    committed.
     """
     end = kept.log_end_offset
     committed = max(folder.committed_offset for folder in found)
+    known = max(min(folder.committed_offset, common_end(kept, folder)) for folder in found)
     seen = max(folder.log_end_offset for folder in found if folder.last_epoch >= kept.last_epoch)
-    known = max(end, committed)
+    first_unseen = max(end, committed)
+    first_cut = max(first_unseen, seen)
+    had = max(folder.lost_below for folder in found)
     return Loss(
         lost=(end, committed) if committed > end else None,
-        seen=(known, seen) if seen > known else None,
-        kept=(committed, end) if committed < end else None,
+        seen=(first_unseen, seen) if seen > first_unseen else None,
+        kept=(known, end) if known < end else None,
         unknown_from=end,
+        replaced_from=known,
+        cut=(first_cut, had) if had > first_cut else None,
     )
 
 

@@ -1,11 +1,15 @@
-"""Order the folders that are left, as an election would: by the epoch of the last record, then by length."""
+"""Order the folders that are left, as an election would: by the epoch of the last record, then by length.
+
+A log that damage was cut out of comes after an equal one: its node's vote is missing, but what is left of the
+log is as good as any other that ends there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
 
-from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence
+from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.plan import RecoveryError, last_digest
 
 
@@ -17,6 +21,7 @@ def ranked(found: Sequence[FolderEvidence]) -> list[FolderEvidence]:
             bool(problem_of(folder, found)),
             -folder.last_epoch,
             -folder.log_end_offset,
+            folder.is_cut,
             folder.node_id,
         ),
     )
@@ -49,6 +54,59 @@ def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
         return folder.node_id in newest.static_voter_ids
     return any(
         (voter.id, voter.directory_id) == (folder.node_id, folder.directory_id) for voter in newest.voters
+    )
+
+
+def can_vote(folder: FolderEvidence) -> bool:
+    """Whether a node votes when it is started on this folder as it is. Its log may be empty. A node that lost
+    quorum-state votes, too: it moves the election into an epoch in which it may."""
+    return not folder.problems and not folder.is_cut
+
+
+def votes_for(candidate: FolderEvidence, able: Sequence[FolderEvidence]) -> list[FolderEvidence]:
+    """Return the folders whose nodes can elect this one, by its own voters; empty if they can't. ``able`` are
+    those whose nodes vote at all.
+
+    Each counts its own log's voters in an election. So a folder with the newest log may know of voters that
+    nobody else knows of, and can't be elected itself.
+    """
+    if not is_voter(candidate, candidate):
+        return []
+    votes = [
+        voter
+        for voter in able
+        if is_voter(voter, candidate)
+        and (voter.last_epoch, voter.log_end_offset) <= (candidate.last_epoch, candidate.log_end_offset)
+    ]
+    return votes if candidate in votes and 2 * len(votes) > voter_count(candidate) else []
+
+
+def voter_count(folder: FolderEvidence) -> int:
+    """Return how many voters there are by this folder's log, or else by its configuration."""
+    return len(folder.voters) or len(folder.static_voter_ids) or 1
+
+
+def common_end(one: FolderEvidence, other: FolderEvidence) -> int:
+    """Return an offset up to which two logs are equal, the highest that is known (Raft's log matching): one
+    record of an epoch at an offset in both, and all before it is equal."""
+    if one is other:
+        return one.log_end_offset
+    ends = [0]
+    for part in one.epochs:
+        for piece in other.epochs:
+            end = min(part.end_offset, piece.end_offset)
+            if part.epoch == piece.epoch and end > max(part.start_offset, piece.start_offset):
+                ends.append(end)
+    for folder, snapshots in ((one, other.snapshots), (other, one.snapshots)):
+        ends.extend(snapshot.end_offset for snapshot in snapshots if _holds_end(folder, snapshot))
+    return max(ends)
+
+
+def _holds_end(folder: FolderEvidence, snapshot: SnapshotEvidence) -> bool:
+    """Whether a log has the last record of a snapshot."""
+    return snapshot.is_whole and any(
+        part.epoch == snapshot.epoch and part.start_offset < snapshot.end_offset <= part.end_offset
+        for part in folder.epochs
     )
 
 

@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-
-import msgspec
+from typing import Final
 
 from kraft_wire.log.batch import Batch
-from kraft_wire.log.chain import BatchChain
-from kraft_wire.log.errors import CorruptBatch
-from kraft_wire.log.files import LOG_SUFFIX, PARTITION_FOLDER
-from kraft_wire.log.recovery import trusted_floor
-from kraft_wire.raft.recovery.evidence import (
-    EpochEvidence,
-    FolderEvidence,
-    QuorumHistory,
-    SnapshotEvidence,
+from kraft_wire.log.epochs import FILE_NAME as EPOCH_CHECKPOINT
+from kraft_wire.log.files import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    PARTITION_FOLDER,
+    PARTITION_METADATA,
+    TIME_INDEX_SUFFIX,
 )
+from kraft_wire.log.recovery import ReadableTail, trusted_floor
+from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
+from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.folder import read_meta_properties
-from kraft_wire.storage.inspection.inspector import inspect, metadata_dir_of
-from kraft_wire.storage.inspection.model import Inspection
+from kraft_wire.storage.inspection.inspector import inspect_with_tail, metadata_dir_of
+from kraft_wire.storage.inspection.model import Finding, Inspection
 from kraft_wire.storage.inspection.small_files import whole_quorum_state
 from kraft_wire.storage.log.batch_reader import read_batches
 from kraft_wire.storage.log.durable_floor import read_floor
 from kraft_wire.storage.log.segment import Segment
 from kraft_wire.storage.quorum_state import read_static_voter_ids
 from kraft_wire.storage.recovery.repair import segment_paths
-from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, NO_VOTE_UP_TO, read_guard
+from kraft_wire.storage.recovery.vote_guards import (
+    LOST_BELOW,
+    LOST_BELOW_UNLESS_ALONE,
+    NO_VOTE_UP_TO,
+    read_guard,
+)
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
+
+_MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
+"""The ends of the names of files that a node makes again when it starts, from the records alone."""
 
 
 def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
 
-    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it.
+    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. Damage that a
+    snapshot covers is no problem: the evidence begins after it, as the log does when the node starts.
     """
     metadata_dir = metadata_dir_of(folder.absolute())
     properties = read_meta_properties(metadata_dir)
-    inspection = inspect(metadata_dir)
+    inspection, tail = inspect_with_tail(metadata_dir)
     partition = metadata_dir / PARTITION_FOLDER
-    found = _FolderReader(partition)
+    found = _PartitionReader(partition)
     if partition.is_dir():
-        found.read()
+        found.read(tail)
+    log = found.log
     state = whole_quorum_state(partition)
+    voter_ids = [] if state is None else read_static_voter_ids(partition)
     floor = trusted_floor(read_floor(partition), None if state is None else state.leader_epoch)
     return FolderEvidence(
         folder=str(metadata_dir),
@@ -58,21 +68,29 @@ def read_evidence(folder: Path) -> FolderEvidence:
         quorum_epoch=-1 if state is None else state.leader_epoch,
         leader_id=-1 if state is None else state.leader_id,
         voted_id=-1 if state is None else state.voted_id,
-        log_start_offset=found.start_offset,
-        log_end_offset=found.end_offset,
-        last_timestamp_ms=found.last_timestamp_ms,
-        epochs=tuple(found.epochs),
+        log_start_offset=log.start_offset,
+        log_end_offset=log.end_offset,
+        last_timestamp_ms=log.last_timestamp_ms,
+        epochs=tuple(log.epochs),
         committed_offset=max((floor.committed_offset, *(s.end_offset for s in found.whole_snapshots))),
-        lost_below=_guard(partition / LOST_BELOW),
+        lost_below=_lost_below(partition, inspection, is_alone=voter_ids == [properties.node_id]),
         no_vote_up_to=_guard(partition / NO_VOTE_UP_TO),
-        kraft_version=found.history.kraft_version,
-        history=tuple(found.history.changes),
-        static_voter_ids=tuple(read_static_voter_ids(partition)) if state is not None else (),
-        registrations=found.history.registrations,
+        kraft_version=log.history.kraft_version,
+        history=tuple(log.history.changes),
+        static_voter_ids=tuple(voter_ids),
+        registrations=log.history.registrations,
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
         problems=tuple(_problems(inspection)),
     )
+
+
+def _lost_below(partition: Path, inspection: Inspection, *, is_alone: bool) -> int:
+    """Return the offset below which the log had records once that damage took, or will take when the folder
+    is repaired; -1 if none is known. A node that is alone forgets an earlier loss when it starts."""
+    guards = (LOST_BELOW,) if is_alone else (LOST_BELOW, LOST_BELOW_UNLESS_ALONE)
+    lost = -1 if inspection.lost_offsets is None else inspection.lost_offsets[1]
+    return max(lost, *(_guard(partition / name) for name in guards))
 
 
 def _guard(path: Path) -> int:
@@ -87,82 +105,54 @@ def _guard(path: Path) -> int:
 def _problems(inspection: Inspection) -> Iterator[str]:
     yield from inspection.problems
     for finding in inspection.findings:
-        if finding.status in ("damaged", "covered", "missing"):
+        if _keeps_from_use(finding):
             yield f"{finding.file} is {finding.status}: {finding.problem}"
 
 
-class _FolderReader:
-    """Reads snapshots and log once, in the order of their offsets."""
+def _keeps_from_use(finding: Finding) -> bool:
+    return finding.status in ("damaged", "missing") and not finding.file.endswith(_MADE_AGAIN)
+
+
+class _PartitionReader:
+    """Reads the snapshots and the log of a partition's folder, which may be missing."""
 
     def __init__(self, partition: Path) -> None:
         self._partition = partition
-        self.history = QuorumHistory()
         self.snapshots: list[SnapshotEvidence] = []
-        self.epochs: list[EpochEvidence] = []
-        self.start_offset = self.end_offset = 0
-        self.last_timestamp_ms = -1
+        self.log = LogEvidence(0)
 
     @property
     def whole_snapshots(self) -> list[SnapshotEvidence]:
         return [snapshot for snapshot in self.snapshots if snapshot.is_whole]
 
-    def read(self) -> None:
+    def read(self, tail: ReadableTail | None) -> None:
+        """Read the log: all of it, or the readable tail of a damaged one."""
         paths = segment_paths(self._partition)
-        if paths:
-            self.start_offset = self.end_offset = int(paths[0].name.removesuffix(LOG_SUFFIX))
+        start_offset, position = _base_offset(paths[0]) if paths else 0, 0
+        if tail is not None:
+            base_offset = tail.base_offset
+            paths = [path for path in paths if base_offset is not None and _base_offset(path) >= base_offset]
+            start_offset, position = tail.offset, tail.position
         snapshots = SnapshotStore(self._partition, Disk())
         try:
-            self._read_snapshots(snapshots)
+            for snapshot_id in snapshots.ids:
+                is_whole = snapshots.problem_of(snapshot_id) is None
+                self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
+            self.log = read_log(
+                start_offset, self.snapshots, snapshots.batches, self._batches(paths, position)
+            )
         finally:
             snapshots.close()
-        self._read_log(paths)
 
-    def _read_snapshots(self, snapshots: SnapshotStore) -> None:
-        """Note all snapshots, and take the newest whole one that the log continues, or the newest at all."""
-        for snapshot_id in snapshots.ids:
-            is_whole = snapshots.problem_of(snapshot_id) is None
-            self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
-        whole = [id for id in snapshots.ids if SnapshotEvidence(*id, True) in self.snapshots]
-        at_start = [id for id in whole if id.end_offset <= self.start_offset]
-        for snapshot_id in (at_start or whole)[-1:]:
-            self.history.take_snapshot(snapshot_id, snapshots.batches(snapshot_id))
-
-    def _read_log(self, paths: list[Path]) -> None:
-        chain = BatchChain(self.start_offset, None)
-        digest = hashlib.sha256()
-        try:
-            for batch in self._batches(paths, chain):
-                digest = self._note_epoch(batch, digest)
-                self.history.take(batch)
-                self.end_offset = chain.next_offset
-                self.last_timestamp_ms = batch.header.max_timestamp
-        except CorruptBatch:
-            pass  # the inspection says what it is: a torn tail, or damage
-        self._finish_epoch(digest)
-
-    def _batches(self, paths: list[Path], chain: BatchChain) -> Iterator[Batch]:
+    def _batches(self, paths: list[Path], position: int) -> Iterator[tuple[int, Batch]]:
+        """Yield the batches of the segments, from ``position`` in the first one on."""
         for path in paths:
             with ExitStack() as stack:
-                base_offset = int(path.name.removesuffix(LOG_SUFFIX))
-                segment = Segment.open(self._partition, base_offset, Disk(), mode=os.O_RDONLY)
+                segment = Segment.open(self._partition, _base_offset(path), Disk(), mode=os.O_RDONLY)
                 stack.callback(segment.close)
-                for position, batch in read_batches(segment.fd, 0, segment.file_size_bytes()):
-                    chain.take(position, batch)
-                    yield batch
+                yield from read_batches(segment.fd, position, segment.file_size_bytes())
+                position = 0
 
-    def _note_epoch(self, batch: Batch, digest: hashlib._Hash) -> hashlib._Hash:
-        epoch = batch.header.leader_epoch
-        if not self.epochs or self.epochs[-1].epoch != epoch:
-            self._finish_epoch(digest)
-            digest = hashlib.sha256()
-            offset = batch.header.base_offset
-            self.epochs.append(EpochEvidence(epoch, offset, offset, ""))
-        digest.update(batch.data)
-        return digest
 
-    def _finish_epoch(self, digest: hashlib._Hash) -> None:
-        if self.epochs:
-            last = self.epochs[-1]
-            self.epochs[-1] = msgspec.structs.replace(
-                last, end_offset=self.end_offset, digest=digest.hexdigest()
-            )
+def _base_offset(path: Path) -> int:
+    return int(path.name.removesuffix(LOG_SUFFIX))

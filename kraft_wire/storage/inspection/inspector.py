@@ -14,7 +14,7 @@ from kraft_wire.log.files import (
     RECOVERY_PLAN,
     parse_segment_file_name,
 )
-from kraft_wire.log.recovery import Floor, SnapshotCover, trusted_floor
+from kraft_wire.log.recovery import Floor, ReadableTail, SnapshotCover, trusted_floor
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -42,19 +42,27 @@ def metadata_dir_of(folder: Path) -> Path:
 
 def inspect(folder: Path) -> Inspection:
     """Inspect every file. Raises NotFormatted if there is nothing to inspect; OSError."""
+    return inspect_with_tail(folder)[0]
+
+
+def inspect_with_tail(folder: Path) -> tuple[Inspection, ReadableTail | None]:
+    """Inspect every file. Returns also the readable tail of a log whose damage a snapshot covers, None for
+    any other log. Raises NotFormatted if there is nothing to inspect; OSError."""
     metadata_dir = metadata_dir_of(folder)
     for _ in range(_ATTEMPTS):
         pid = holder_of_lock(metadata_dir)
+        inspector = _Inspector(metadata_dir, pid)
         try:
-            report = _Inspector(metadata_dir, pid).run()
+            report = inspector.run()
         except FileNotFoundError:
             if pid is None:
                 raise
             continue  # a running controller deletes segments and snapshots
         if pid is None or report.is_whole:
-            return report
+            return report, inspector.readable_tail
         # The controller may have been writing what was read; damage is still there on the next attempt.
-    return _Inspector(metadata_dir, holder_of_lock(metadata_dir)).run()
+    inspector = _Inspector(metadata_dir, holder_of_lock(metadata_dir))
+    return inspector.run(), inspector.readable_tail
 
 
 class _Inspector:
@@ -68,6 +76,7 @@ class _Inspector:
         self.quorum_epoch: int | None = None
         self.start_offset = self.end_offset = 0
         self.covered: SnapshotCover | None = None
+        self.readable_tail: ReadableTail | None = None
 
     def run(self) -> Inspection:
         if not self.partition.is_dir() and not (self.root / META_PROPERTIES).exists():
@@ -125,7 +134,8 @@ class _Inspector:
         reported.add_epochs(found)
         self.start_offset, self.end_offset = segments[0].base_offset, found.chain.next_offset
         if found.corruption is not None and found.corruption.readable_tail is not None:
-            self.start_offset = found.corruption.readable_tail.offset
+            self.readable_tail = found.corruption.readable_tail
+            self.start_offset = self.readable_tail.offset
             self.end_offset = self.start_offset if found.tail is None else found.tail.chain.next_offset
         self._coverage()
         self._missing_quorum_state(floor)

@@ -33,9 +33,9 @@ LOG_EPOCH = 2
 
 class FalseLeader:
     """A leader that sends arbitrary answers to ``node``, which follows it; two good nodes don't hear from
-    it."""
+    it. The node's log may be trimmed up to what is committed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_trimmed: bool = False) -> None:
         self.quorum = CoreQuorum(3).start()
         first = self.quorum.elect()
         self.quorum.run_until(self.quorum.agree)
@@ -46,12 +46,22 @@ class FalseLeader:
             leader.propose(b"%d" % number)
         self.quorum.run_until(self.quorum.agree)
         self.node = self.quorum.followers()[0]
+        if is_trimmed:
+            self._trim(leader)
+        self.start_offset = self.node.start_offset
         self.id = next(id for id in self.quorum.nodes if id not in (self.node.id, leader.id))
         self.epoch = self.node.running.epoch + 1
         self.quorum.isolate(self.node.id)
         self.end_offset = self.node.end_offset
         assert self.epoch == LOG_EPOCH + 1
         follow(self.node, self.id, self.epoch)
+
+    def _trim(self, leader: QuorumNode) -> None:
+        self.node.write_snapshot()
+        leader.propose(b"more")
+        self.quorum.run_until(self.quorum.agree)
+        self.node.write_snapshot()
+        self.quorum.run_until(lambda: self.node.start_offset == self.node.end_offset)
 
     def _asked(self, kind: type[Message]) -> int:
         sent = [effect for effect in self.node.effects if isinstance(effect, raft_effects.SendRequest)]
@@ -98,7 +108,7 @@ class FalseLeader:
         self.quorum.run_until(lambda: self._is_whole(self.node))
 
     def _is_whole(self, node: QuorumNode) -> bool:
-        return self.quorum.agree() and node.start_offset == 0
+        return self.quorum.agree() and node.start_offset == self.start_offset
 
 
 @pytest.fixture
@@ -143,6 +153,14 @@ def test_an_impossible_diverging_epoch(leader: FalseLeader, epoch: int, end_offs
 def test_a_diverging_epoch_below_what_is_committed(leader: FalseLeader, epoch: int, end_offset: int) -> None:
     said = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     leader.lacks_committed(leader.answers(diverging_epoch=said), end_offset)
+
+
+def test_a_diverging_epoch_that_ends_before_the_log_begins() -> None:
+    """As the leader of a recovered quorum tells a node of the old one, whose records are lost. All that is
+    left of the log is a snapshot."""
+    leader = FalseLeader(is_trimmed=True)
+    assert leader.start_offset > 5
+    leader.lacks_committed(leader.answers(diverging_epoch=EpochEndOffset(epoch=1, end_offset=5)), 5)
 
 
 def test_a_diverging_epoch_within_a_batch(leader: FalseLeader) -> None:

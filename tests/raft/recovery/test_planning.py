@@ -14,6 +14,7 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint, voters_of_record
 from kraft_wire.raft.recovery.evidence import (
     EpochEvidence,
@@ -56,8 +57,23 @@ def folder(
     )
 
 
-def plan(*found: FolderEvidence, keep: Sequence[int] = (), addresses: Sequence[NewAddress] = ()) -> Plan:
-    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses)
+def damaged(found: FolderEvidence) -> FolderEvidence:
+    """The folder with damage that a repair has to cut out first."""
+    return msgspec.structs.replace(found, problems=("x.log is damaged",))
+
+
+def cut(found: FolderEvidence, lost_below: int) -> FolderEvidence:
+    """The folder after a repair, which had records below this offset."""
+    return msgspec.structs.replace(found, lost_below=lost_below)
+
+
+def plan(
+    *found: FolderEvidence,
+    keep: Sequence[int] = (),
+    addresses: Sequence[NewAddress] = (),
+    without: Sequence[int] = (),
+) -> Plan:
+    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses, without=without)
 
 
 FIVE = (1, 2, 3, 4, 5)
@@ -75,7 +91,8 @@ FIVE = (1, 2, 3, 4, 5)
 def test_the_newest_log_goes_on(ends: dict[int, tuple[int, int]], best: int) -> None:
     made = plan(*(folder(id, epoch, end, voters=FIVE) for id, (epoch, end) in ends.items()))
     assert (made.kind, made.leader_id) == ("lost majority", best)
-    assert made.targets == (Target(best, directory(best)),)
+    epoch, end = ends[best]
+    assert made.targets == (Target(best, directory(best), f"{epoch} to {end}"),)
     assert made.voters == (voter(best),)
     assert made.survivors[0].node_id == best
 
@@ -101,9 +118,9 @@ def test_the_batch_begins_an_epoch_as_a_new_leader_does() -> None:
 @pytest.mark.parametrize(
     ("committed", "loss"),
     [
-        (50, Loss(None, None, None, 50)),
-        (40, Loss(None, None, (40, 50), 50)),
-        (60, Loss((50, 60), None, None, 50)),
+        (50, Loss(None, None, None, 50, 50)),
+        (40, Loss(None, None, (40, 50), 50, 40)),
+        (60, Loss((50, 60), None, None, 50, 50)),
     ],
     ids=["all is known to be committed", "the end isn't", "more was committed"],
 )
@@ -119,21 +136,164 @@ def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
     assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
 
 
+LATER = (EpochEvidence(3, 0, 45, "common"), EpochEvidence(4, 45, 80, "replaced"))
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [{"epochs": LATER}, {"epochs": LATER[1:], "snapshots": (SnapshotEvidence(45, 3, True),)}],
+    ids=["a log", "a snapshot, and the log after it"],
+)
+def test_what_a_later_leader_may_have_replaced_is_not_known_to_be_kept(broker: dict[str, object]) -> None:
+    """The kept log ends with five records of epoch 3 that the leader of epoch 4 never had. Only the broker's
+    folder shows that; without it they might be any that aren't known to be committed."""
+    survivor = folder(1, 3, 50, committed=30)
+    assert (plan(survivor).loss.kept, plan(survivor).loss.replaced_from) == ((30, 50), 30)
+    later = msgspec.structs.replace(folder(9, 4, 80, committed=75), **broker)
+    assert plan(survivor, later).loss == Loss((50, 75), (75, 80), (45, 50), 50, 45)
+
+
 def test_a_longer_log_of_an_older_epoch_is_no_loss() -> None:
     made = plan(folder(1, 3, 50, voters=FIVE), folder(2, 2, 90, voters=FIVE))
     assert (made.leader_id, made.loss.lost, made.loss.seen) == (1, None, None)
 
 
 def test_a_damaged_folder_never_goes_on() -> None:
-    damaged = msgspec.structs.replace(folder(2, 9, 90, voters=FIVE), problems=("x.log is damaged",))
-    assert plan(folder(1, 3, 50, voters=FIVE), damaged).leader_id == 1
+    found = damaged(folder(2, 9, 90, voters=FIVE))
+    made = plan(folder(1, 3, 50, voters=FIVE), found, without=[2])
+    assert (made.leader_id, made.without, made.loss.seen) == (1, (2,), (50, 90))
     with pytest.raises(RecoveryError, match=r"no folder can be used: /2: x\.log is damaged; run"):
-        plan(damaged)
+        plan(found)
+
+
+@pytest.mark.parametrize("end_offset", [90, 10], ids=["a longer log", "a shorter one, before the damage"])
+def test_a_damaged_folder_has_to_be_repaired_first(end_offset: int) -> None:
+    """It may complete the majority, and hold the newest log."""
+    found = [folder(1, 3, 50), damaged(folder(2, 3, end_offset))]
+    refusal = r"node 2 .* as it is: x\.log is damaged; run `kraft-wire fsck /2 --repair` and .* --without 2$"
+    with pytest.raises(RecoveryError, match=refusal):
+        plan(*found)
+    with pytest.raises(RecoveryError, match=refusal):
+        plan(*found, keep=[1])
+    assert plan(*found, without=[2]).targets == plan(found[0]).targets
+
+
+def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
+    for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
+        node = found.node_id
+        with pytest.raises(RecoveryError, match=f"--without {node}: no controller's folder of this node"):
+            plan(folder(1, 3, 50, voters=FIVE), found, without=[node])
+
+
+def test_a_majority_without_the_damaged_folder_needs_no_recovery() -> None:
+    found = [folder(1, 3, 50), folder(2, 3, 40), damaged(folder(3, 3, 90))]
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(*found)
+    moved = NewAddress(1, "new1", 19093)
+    assert plan(*found, addresses=[moved]).kind == "endpoints"
+    with pytest.raises(RecoveryError, match="--keep and --without are for a lost majority"):
+        plan(*found, addresses=[moved], without=[3])
+
+
+def test_a_damaged_folder_of_a_broker_is_none_to_repair() -> None:
+    assert plan(folder(1, 3, 50), damaged(folder(9, 3, 40))).leader_id == 1
+
+
+def test_an_empty_voter_votes() -> None:
+    """A static quorum knows its voters by their ids alone, on any disk."""
+    static = {"kraft_version": 0, "history": (), "static_voter_ids": (1, 2, 3)}
+    full = msgspec.structs.replace(folder(1, 3, 50), **static)
+    empty = msgspec.structs.replace(folder(2, 0, 0), epochs=(), **static)
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(full, empty)
 
 
 def test_a_majority_needs_no_recovery() -> None:
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
         plan(folder(1, 3, 50), folder(2, 3, 40))
+
+
+def test_voters_that_only_the_newest_log_knows_can_t_elect_it() -> None:
+    """Node 5 was leader, removed node 4 and then itself, and was cut off. Nodes 3 and 4 are lost. By its
+    log, nodes 1 and 2 are a majority; by theirs they aren't, and it has a newer log."""
+    changed = folder(5, 3, 50, voters=(1, 2, 3))
+    made = plan(folder(1, 3, 40, voters=FIVE), folder(2, 3, 40, voters=FIVE), earlier(changed, FIVE))
+    assert (made.kind, made.leader_id, made.voters) == ("lost majority", 5, (voter(5),))
+
+
+def test_a_majority_by_an_older_log_needs_no_recovery() -> None:
+    """Node 4 has the newest log, with two voters of which only it is left. The others elect a leader without
+    it, as that log isn't committed."""
+    apart = earlier(folder(4, 3, 50, voters=(4, 5)), (1, 2, 3, 4))
+    others = [folder(id, 3, 40, voters=(1, 2, 3, 4)) for id in (1, 2, 3)]
+    with pytest.raises(RecoveryError, match="a majority of the 4 voters is left: nodes 1, 2, 3"):
+        plan(apart, *others)
+
+
+def test_a_voter_that_misses_records_elects_nobody() -> None:
+    found = [folder(1, 3, 50), cut(folder(2, 3, 40), 60)]
+    assert (plan(*found).kind, plan(*found).leader_id) == ("lost majority", 1)
+    moved = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert moved.kind == "lost majority", "the records from 40 on may have been committed"
+
+
+def test_a_voter_that_has_its_records_again_votes() -> None:
+    """The next start removes the guard."""
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(folder(1, 3, 50), cut(folder(2, 3, 40), 40))
+
+
+def test_a_voter_that_lost_its_votes_votes_in_later_epochs() -> None:
+    found = msgspec.structs.replace(folder(2, 3, 40), no_vote_up_to=1003)
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(folder(1, 3, 50), found)
+
+
+def test_a_majority_that_votes_moves_without_the_newest_log() -> None:
+    """Damage took the end of that log, so its node doesn't vote; the others elect one of them."""
+    found = [cut(folder(1, 3, 60), 70), folder(2, 3, 50), folder(3, 3, 50)]
+    made = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert (made.kind, made.leader_id, made.base_offset) == ("endpoints", 2, 50)
+    assert [target.node_id for target in made.targets] == [2, 3]
+    assert "start node 1 as it is: it fetches the change" in made.steps
+
+
+def test_what_damage_took_may_be_lost() -> None:
+    made = plan(cut(folder(1, 3, 90, committed=60), 120))
+    assert made.loss == Loss(None, None, (60, 90), 90, 60, (90, 120))
+    assert made.survivors[0].is_cut
+    other = folder(9, 3, 110, committed=100)
+    assert plan(cut(folder(1, 3, 90), 120), other).loss == Loss(
+        (90, 100), (100, 110), None, 90, 90, (110, 120)
+    )
+    whole = folder(2, 3, 120, voters=FIVE)
+    assert plan(cut(folder(1, 3, 90, voters=FIVE), 120), whole).loss.cut is None
+
+
+def test_of_equal_logs_one_without_a_loss_goes_on() -> None:
+    made = plan(cut(folder(1, 3, 50, voters=FIVE), 60), folder(2, 3, 50, voters=FIVE))
+    assert (made.leader_id, made.loss.cut) == (2, (50, 60))
+    longer = plan(cut(folder(1, 3, 55, voters=FIVE), 60), folder(2, 3, 50, voters=FIVE))
+    assert longer.leader_id == 1, "what is left of it is as good as any log"
+
+
+def earlier(found: FolderEvidence, voters: Sequence[int]) -> FolderEvidence:
+    """The folder with a voter set before its last one."""
+    change = VoterChange(1, 1, NOW_MS, tuple(voter(id) for id in voters))
+    return msgspec.structs.replace(found, history=(change, *found.history))
+
+
+def test_a_survivor_whose_removal_is_the_last_change_keeps_its_endpoints() -> None:
+    removed = earlier(folder(1, 3, 50, voters=(2, 3)), (1, 2, 3))
+    assert plan(removed).voters == (voter(1),)
+
+
+def test_an_epoch_must_be_left() -> None:
+    """The node stands for election in the epoch after the plan's."""
+    last = LAST_EPOCH - EPOCHS_WITHOUT_TRACE - 1
+    assert plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last)).epoch == LAST_EPOCH - 1
+    with pytest.raises(RecoveryError, match=f"epoch {last + 1} leaves no room for the next ones: lower it"):
+        plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last + 1))
 
 
 def test_a_voter_on_another_disk_is_none() -> None:
@@ -171,6 +331,22 @@ def test_several_survivors_are_kept_only_if_their_logs_are_equal() -> None:
         plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 40, voters=FIVE), keep=[1, 2])
     with pytest.raises(RecoveryError, match="--keep 3: no usable folder of this node was collected"):
         plan(folder(1, 3, 50), keep=[3])
+
+
+def test_equal_logs_may_begin_at_different_offsets() -> None:
+    """Each node trims its own log. The plan is for both folders as they were collected."""
+    trimmed = (EpochEvidence(3, 20, 50, "trimmed"),)
+    found = [
+        folder(1, 3, 50, voters=FIVE),
+        msgspec.structs.replace(folder(2, 3, 50, voters=FIVE), log_start_offset=20, epochs=trimmed),
+        msgspec.structs.replace(
+            folder(3, 3, 50), log_start_offset=50, epochs=(), snapshots=(SnapshotEvidence(50, 3, True),)
+        ),
+    ]
+    made = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    assert [made.stage_of(each) for each in found] == ["untouched"] * 3
+    cut = (EpochEvidence(3, 20, 50, "changed"),)
+    assert made.stage_of(msgspec.structs.replace(found[1], epochs=cut)) == "other"
 
 
 def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:

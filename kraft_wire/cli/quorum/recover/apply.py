@@ -16,9 +16,10 @@ from kraft_wire.client.survey import NodeAnswer, survey
 from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
-from kraft_wire.storage.folder import holder_of_lock
+from kraft_wire.storage.folder import holder_of_lock, read_meta_properties
+from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection import metadata_dir_of
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, finish_marker, is_applied
 from kraft_wire.wire.address import Address
 
 DEFAULT_TIMEOUT_MS: Final = 3000
@@ -41,8 +42,8 @@ def recover_apply(
     copy of the folder. After an interruption, run it again.
 
     Exit statuses: 0 applied, now or before; 2 wrong usage; 5 the plan or the folder can't be read; 6 the
-    plan isn't for this cluster or folder, or was changed; 7 a leader answers, or a process works on the
-    folder; 8 not confirmed; 1 anything else.
+    plan isn't for this cluster or folder, or was changed, or something else has the copy's place; 7 a leader
+    answers, or a process works on the folder; 8 not confirmed; 1 anything else.
 
     For example:
 
@@ -60,7 +61,7 @@ def recover_apply(
         Don't ask.
     backup
         Where to keep a copy of the folder; by default beside it, under its name with ".before-recovery-" and
-        the beginning of the plan's hash.
+        the beginning of the plan's hash. It must not exist, unless an earlier attempt made it.
     command_config
         A properties file with security settings, to ask the voters' addresses with.
     timeout_ms
@@ -98,11 +99,16 @@ def _apply(
     if pid is not None:
         raise AtWork(f"{metadata_dir}: process {pid} works on it; stop it")
     if is_applied(plan, metadata_dir):
-        print(f"{metadata_dir}: the plan was applied before. Nothing was changed.")
+        is_finished = finish_marker(plan, metadata_dir)
+        changed = "Only its marker was finished" if is_finished else "Nothing was changed"
+        print(f"{metadata_dir}: the plan was applied before. {changed}.")
         return EXIT_OK
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
-    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, kept)):
+    copy = FolderCopy(metadata_dir, kept, plan)
+    copy.check()
+    node_id = read_meta_properties(metadata_dir).node_id
+    for line in (*plan_lines(plan), "", *_actions(plan, metadata_dir, node_id, copy)):
         print(line)
     if not yes:
         confirm()
@@ -111,11 +117,16 @@ def _apply(
     return EXIT_OK
 
 
-def _actions(plan: Plan, metadata_dir: Path, backup: Path) -> Iterator[str]:
+def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> Iterator[str]:
     yield f"In {metadata_dir}:"
-    yield f"  a copy is kept in {backup}"
+    made = "the copy of the first attempt stays" if copy.is_there else "a copy is kept"
+    yield f"  {made} in {copy.path}"
     yield f"  quorum-state gets epoch {plan.epoch}"
     yield f"  the log gets the new voters at offset {plan.base_offset}"
+    for survivor in plan.survivors:
+        if survivor.node_id == node_id and survivor.is_cut:
+            lost = f"offsets {survivor.log_end_offset} to {survivor.lost_below - 1}"
+            yield f"  lost-below is removed: the node votes again, without what it lost, {lost}"
 
 
 def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> None:

@@ -11,20 +11,26 @@ from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import Unfit
 from kraft_wire.cli.quorum.recover.files import read_collection, write_new
 from kraft_wire.raft.recovery.evidence import KnownVoter, url_of
-from kraft_wire.raft.recovery.plan import Plan, RecoveryError
+from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Survivor
 from kraft_wire.raft.recovery.planning import NewAddress, make_plan
 from kraft_wire.server.config.endpoints import BadAddress, parse_host_port
 
 
-def recover_plan(*files: Path, output: Path, keep: Sequence[int] = (), endpoints: str | None = None) -> int:
+def recover_plan(
+    *files: Path,
+    output: Path,
+    keep: Sequence[int] = (),
+    endpoints: str | None = None,
+    without: Sequence[int] = (),
+) -> int:
     """Decide how the quorum goes on, say what may be lost, and write a plan. Changes no folder.
 
     The survivor with the newest log becomes the only voter; the others are formatted again and added. If a
     majority of the voters is left and has moved to other addresses, --endpoints keeps all voters and changes
-    their addresses.
+    their addresses. A controller's folder that is damaged has to be repaired first, and collected again.
 
-    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, or there
-    is nothing to recover, 1 anything else.
+    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, there
+    is nothing to recover, or a folder has to be repaired, 1 anything else.
 
     For example:
 
@@ -43,6 +49,9 @@ def recover_plan(*files: Path, output: Path, keep: Sequence[int] = (), endpoints
     endpoints
         New addresses of voters: ID@HOST:PORT, separated by commas; ID@LISTENER://HOST:PORT for a voter with
         several listeners.
+    without
+        Go on without the damaged folder of this node id, which can't be repaired. Can be given several times.
+        What only this folder has is lost.
     """
     if not files:
         raise UsageError("name one file or more of `kraft-wire quorum recover collect`")
@@ -51,7 +60,8 @@ def recover_plan(*files: Path, output: Path, keep: Sequence[int] = (), endpoints
     found = [folder for collection, _ in read for folder in collection.folders]
     hashes = sorted(digest for _, digest in read)
     try:
-        plan = make_plan(found, hashes, time.time_ns() // 1_000_000, keep=keep, addresses=addresses)
+        now_ms = time.time_ns() // 1_000_000
+        plan = make_plan(found, hashes, now_ms, keep=keep, addresses=addresses, without=without)
     except RecoveryError as error:
         raise Unfit(str(error)) from None
     write_new(output, plan)
@@ -85,12 +95,10 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield ""
     yield "Folders, the newest log first:"
     for survivor in plan.survivors:
-        role = "voter" if survivor.is_voter else "no voter"
-        problem = f": can't be used, {survivor.problem}" if survivor.problem else ""
-        yield (
-            f"  node {survivor.node_id} ({role}), last epoch {survivor.last_epoch}, log end "
-            f"{survivor.log_end_offset}, {survivor.folder}{problem}"
-        )
+        yield f"  {_survivor_line(survivor)}"
+    if plan.without:
+        nodes = ", ".join(map(str, plan.without))
+        yield f"Left out of account, by --without: node {nodes}. What only that folder has is lost."
     yield ""
     if plan.kind != "static":
         yield f"Voters so far: {_voters(plan.old_voters)}"
@@ -102,6 +110,16 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield "Steps:"
     for number, step in enumerate(plan.steps, start=1):
         yield f"  {number}. {step}"
+
+
+def _survivor_line(survivor: Survivor) -> str:
+    role = "voter" if survivor.is_voter else "no voter"
+    cut = f", cut: it had records below {survivor.lost_below} once" if survivor.is_cut else ""
+    problem = f": can't be used, {survivor.problem}" if survivor.problem else ""
+    return (
+        f"node {survivor.node_id} ({role}), last epoch {survivor.last_epoch}, log end "
+        f"{survivor.log_end_offset}{cut}, {survivor.folder}{problem}"
+    )
 
 
 def _what(plan: Plan) -> str:
@@ -128,10 +146,23 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
     if loss.lost is None and loss.kept is None:
         yield f"The kept log is known to be committed up to its end, offset {loss.unknown_from}."
     if loss.lost is not None:
-        yield f"Lost: offsets {loss.lost[0]} to {loss.lost[1] - 1} were committed, and no kept log has them."
+        first, end = loss.lost
+        yield f"Lost: offsets {first} to {end - 1} were committed, and the kept log lacks them."
+    if loss.cut is not None:
+        first, end = loss.cut
+        yield (
+            f"Lost: offsets {first} to {end - 1}, which a log had until damage took them; they may have been "
+            "committed."
+        )
     if loss.kept is not None:
         yield (
             f"Kept: offsets {loss.kept[0]} to {loss.kept[1] - 1} may never have been acknowledged; they are "
             "committed now."
         )
-    yield (f"Not known: what the lost voters acknowledged from offset {loss.unknown_from} on. It is lost.")
+    replaced = ""
+    if loss.replaced_from < loss.unknown_from:
+        replaced = f", and from offset {loss.replaced_from} on in an epoch after {plan.last_epoch}"
+    yield (
+        f"Not known: what the lost voters acknowledged from offset {loss.unknown_from} on{replaced}. "
+        "It is lost."
+    )

@@ -8,6 +8,7 @@ from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import NotAsPlanned, Unreadable
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.log.errors import LogError
+from kraft_wire.raft.recovery.applying import deviation, named_voters
 from kraft_wire.raft.recovery.plan import RecoveryError
 from kraft_wire.storage.inspection import metadata_dir_of
 from kraft_wire.storage.planned_recovery import read_marker
@@ -35,30 +36,14 @@ def recover_verify(directory: Path, /) -> int:
         raise Unreadable(str(error)) from None
     if marker is None:
         raise NotAsPlanned(f"{metadata_dir}: no plan was applied to this folder")
-    plan = marker.plan
     try:
-        plan.check()
-        stage = plan.stage_of(found)
+        differs = deviation(marker, found)
     except RecoveryError as error:
         raise NotAsPlanned(str(error)) from None
-    if marker.state == "begun" or stage in ("untouched", "other"):
-        raise NotAsPlanned(
-            f"{metadata_dir}: plan {plan.hash[:12]} was begun and isn't finished: run `kraft-wire quorum "
-            "recover apply` again"
-        )
-    if found.problems:
-        raise NotAsPlanned(f"{metadata_dir}: {found.problems[0]}")
-    if found.quorum_epoch < plan.epoch:
-        raise NotAsPlanned(
-            f"{metadata_dir}: quorum-state has epoch {found.quorum_epoch}, and the plan {plan.epoch}"
-        )
-    voters = ", ".join(f"{voter.id} (directory {voter.directory_id})" for voter in found.voters)
-    if stage == "written" and found.voters != plan.voters:
-        raise NotAsPlanned(f"{metadata_dir}: its voters are {voters}, and not those of the plan")
-    after = (
-        ""
-        if stage == "written"
-        else f" The node has run since: the log ends at offset {found.log_end_offset}."
-    )
-    print(f"{metadata_dir}: plan {plan.hash[:12]} is applied. Voters: {voters}.{after}")
+    if differs:
+        raise NotAsPlanned(f"{metadata_dir}: {differs}")
+    has_run = found.log_end_offset != marker.plan.end_offset
+    after = f" The node has run since: the log ends at offset {found.log_end_offset}." if has_run else ""
+    voters = named_voters(found.voters)
+    print(f"{metadata_dir}: plan {marker.plan.hash[:12]} is applied. Voters: {voters}.{after}")
     return EXIT_OK

@@ -1,0 +1,87 @@
+"""Write a plan into a folder, so that it can be taken up again after an interruption anywhere.
+
+The steps: a marker with the plan; quorum-state in the plan's epoch; the plan's batch; the marker again. Until
+the batch is there the node is a voter of the old quorum, which has no majority, and the next attempt finds
+the folder's log as it was. The caller keeps a copy of the folder before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from kraft_wire.log.files import ElectionState
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
+from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """What a folder remembers of the plan that was applied to it."""
+
+    state: Literal["begun", "applied"]
+    plan: Plan
+
+
+class PlannedFiles(Protocol):
+    """The files of a folder that nobody else works on. Only ``append`` returns before all is on stable
+    storage."""
+
+    @property
+    def log_end_offset(self) -> int: ...
+    def mark(self, marker: Marker) -> None: ...
+    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None: ...
+    def append(self, batch: bytes) -> None: ...
+    def flush(self) -> None: ...
+    def forget_loss(self) -> None: ...
+
+
+def is_applied(plan: Plan, stage: Stage, marker: Marker | None) -> bool:
+    """Whether the plan was written to the end. A node that has run since has all of it."""
+    return stage == "moved on" or (stage == "written" and marker == Marker("applied", plan))
+
+
+def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
+    """Write what is missing of a plan: the folder was "untouched" or the plan is "written" in part.
+
+    Raises RecoveryError, with nothing changed, if the log isn't where it was at that stage; what the files
+    raise.
+    """
+    is_untouched = stage == "untouched"
+    if files.log_end_offset != (plan.base_offset if is_untouched else plan.end_offset):
+        raise RecoveryError("the folder changed while the plan was applied: a process ran on it")
+    files.mark(Marker("begun", plan))
+    if is_untouched:
+        files.write_election_state(plan.election_state(), kraft_version=plan.kraft_version)
+        files.append(plan.batch())
+        files.flush()
+    files.forget_loss()
+    files.mark(Marker("applied", plan))
+
+
+def deviation(marker: Marker, found: FolderEvidence) -> str:
+    """Return how a folder differs from the plan that was applied to it; empty if it doesn't.
+
+    A node that has run since has all of the plan, though a crash may have kept the marker from saying so.
+    Raises RecoveryError for a plan that was changed, or is for another folder.
+    """
+    plan = marker.plan
+    plan.check()
+    stage = plan.stage_of(found)
+    if not is_applied(plan, stage, marker):
+        return (
+            f"plan {plan.hash[:12]} was begun and isn't finished: run `kraft-wire quorum recover apply` again"
+        )
+    if found.problems:
+        return found.problems[0]
+    if found.quorum_epoch < plan.epoch:
+        return f"quorum-state has epoch {found.quorum_epoch}, and the plan {plan.epoch}"
+    if stage == "written" and found.voters != plan.voters:
+        return f"its voters are {named_voters(found.voters)}, and not those of the plan"
+    return ""
+
+
+def named_voters(voters: Sequence[KnownVoter]) -> str:
+    """Return the voters' ids and directory ids, as text."""
+    return ", ".join(f"{voter.id} (directory {voter.directory_id})" for voter in voters)
