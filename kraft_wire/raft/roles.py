@@ -115,7 +115,9 @@ class Following(msgspec.Struct):
     EndQuorumEpoch; it counts once the leader says so itself. ``has_updated_leader``: the leader knows this
     voter's endpoints and directory id (kraft.version 0).
     ``next_membership_ms``: from this time on, this node may ask the leader to change its entry among the
-    voters.
+    voters. ``last_answer_ms``: when the leader last answered as one, or when this node began to follow it.
+    ``not_before_ms``: voters know no pre-votes, so no election starts before this time unless the leader has
+    resigned.
     """
 
     has_fetched: bool = False
@@ -125,6 +127,8 @@ class Following(msgspec.Struct):
     successor_wait_ms: int | None = None
     has_updated_leader: bool = False
     next_membership_ms: int = 0
+    last_answer_ms: int = 0
+    not_before_ms: int = 0
     snapshot: FetchingSnapshot | None = None
 
     @property
@@ -168,7 +172,8 @@ class Prospective(msgspec.Struct, frozen=True):
     """A node that asks for pre-votes. It keeps the leader and the vote of its epoch until it knows the
     result.
 
-    ``following`` is its state as a follower until now, None if it followed no leader.
+    ``following`` is its state as a follower until now, None if it followed no leader. ``unaware`` are the
+    voters that don't know pre-votes.
     """
 
     ROLE: ClassVar[Role] = Role.PROSPECTIVE
@@ -180,6 +185,7 @@ class Prospective(msgspec.Struct, frozen=True):
     leader_endpoints: Endpoints = ()
     voted: ReplicaKey | None = None
     following: Following | None = None
+    unaware: frozenset[int] = frozenset()
 
     @property
     def election(self) -> ElectionState:

@@ -283,6 +283,8 @@ class ServerSide:
         elif api_key == API_VERSIONS_KEY and version > 0:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
             message, slot.version = ApiVersionsRequest(), 0
+            served = self._find_api(api_key, 0)
+            slot.form = None if served is None else served.form
         else:
             raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
         self._decoded_bytes += size_bytes

@@ -19,7 +19,11 @@ from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
-from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
+from kraft_wire.protocol.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -94,7 +98,10 @@ class QuorumNode:
         self.lost_below_offset: int | None = None
         self.no_vote_up_to_epoch = -1
         self.remembered_commit = 0
-        self.versions = ApiVersionsResponse(supported_features=[SupportedFeatureKey("kraft.version", 0, 1)])
+        self.versions = ApiVersionsResponse(
+            api_keys=[ApiVersion(api_key=VoteRequest.API_KEY)],
+            supported_features=[SupportedFeatureKey("kraft.version", 0, 1)],
+        )
         self._ports = QuorumPorts(self)
 
     @property

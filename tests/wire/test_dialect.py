@@ -7,6 +7,7 @@ import pytest
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.errors import UnsupportedVersion
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from kraft_wire.protocol.messages.fetch_response import (
@@ -24,6 +25,9 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.drafted.dialect import DRAFTED
 from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.wire.client_side import ClientSide, Ready, Response
+from kraft_wire.wire.framing import frame
+from kraft_wire.wire.headers import decode_response, encode_request
+from kraft_wire.wire.served_versions import QUESTION
 from kraft_wire.wire.server_side import Request, ServerSide, Slot, UnservedApi, answer_alike
 from kraft_wire.wire.shared_bytes import SHARED_FROM
 
@@ -60,9 +64,9 @@ class Wire:
 
     def arrived(self, data: bytes) -> Request:
         self.server.receive(data)
-        frame = self.server.next_frame()
-        assert frame is not None
-        return self.server.take(frame)
+        whole = self.server.next_frame()
+        assert whole is not None
+        return self.server.take(whole)
 
     def answer(self, slot: Slot, response: Message) -> object:
         slot.answer(response)
@@ -143,8 +147,18 @@ def test_those_who_ask_alike_get_one_response_in_the_form_of_each() -> None:
 def test_a_request_with_too_many_entries_is_refused_in_its_form() -> None:
     wire = Wire()
     wire.server.receive(wire.client.send(FetchRequest(topics=[FetchTopic() for _ in range(20_001)])))
-    frame = wire.server.next_frame()
-    assert frame is not None
-    request = wire.server.take(frame)
+    whole = wire.server.next_frame()
+    assert whole is not None
+    request = wire.server.take(whole)
     assert request.refused is not None
     assert isinstance(request.message, FetchRequest)
+
+
+def test_the_answer_to_a_version_that_nobody_knows_has_the_versions_of_the_dialect() -> None:
+    wire = Wire()
+    raw = encode_request(ApiVersionsRequest.API_KEY, ApiVersionsRequest.MAX_VERSION, 7, "new", QUESTION)
+    request = wire.arrived(frame(raw[:2] + (99).to_bytes(2) + raw[4:]))
+    request.slot.answer(ApiVersionsResponse(error_code=35, api_keys=[ApiVersion(52, 0, 2)]))
+    _, response = decode_response(ApiVersionsRequest.API_KEY, 0, wire.server.take_ready()[4:])
+    assert isinstance(response, ApiVersionsResponse)
+    assert response.api_keys == [ApiVersion(52, 0, 1)]

@@ -18,7 +18,7 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Candidate, Prospective, Role
+from kraft_wire.raft.roles import Candidate, Prospective
 
 
 def ask_for_votes(quorum: QuorumState, state: Prospective | Candidate) -> None:
@@ -100,20 +100,20 @@ def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> Non
 def _skip_pre_vote(quorum: QuorumState, call: Call) -> None:
     """Do without the pre-vote of a voter that doesn't know them: Kafka before KIP-996, or KIP-853's draft.
 
-    A candidate without pre-votes ends a leader that is well. So such a voter counts only when no leader has
-    been heard of for a while. As it has been reached, a node that is cut off doesn't raise its epoch.
+    A candidate without pre-votes ends a leader that is at work. So this counts as a granted pre-vote only
+    when this node has heard of no leader for a while. A voter whose connection can't be opened isn't counted:
+    a node that is cut off raises its epoch once, not again and again.
     """
-    state = quorum.state
+    state, voter_id = quorum.state, call.peer.id
     quorum.back_off(call)
-    if not isinstance(state, Prospective) or call.peer.id not in state.tally.voters:
+    if not isinstance(state, Prospective) or voter_id not in state.tally.voters:
         return
+    state = msgspec.structs.replace(state, unaware=state.unaware | {voter_id})
     if elections.needs_no_pre_vote(quorum, state):
-        _count(quorum, state, state.tally.with_answer(call.peer.id, granted=True))
-        return
-    tally = state.tally.with_unreachable(call.peer.id)
+        tally = state.tally.with_answer(voter_id, granted=True)
+    else:
+        tally = state.tally.with_unreachable(voter_id)
     _count(quorum, state, tally)
-    if tally.is_out_of_reach and quorum.state.ROLE is Role.PROSPECTIVE:
-        elections.wait_for_leader(quorum)
 
 
 def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) -> None:
@@ -125,6 +125,8 @@ def _count(quorum: QuorumState, state: Prospective | Candidate, tally: Tally) ->
             elections.become_leader(quorum, tally)
         case Prospective() if tally.is_lost:
             elections.abandon_pre_vote(quorum)
+        case Prospective() if state.unaware and tally.is_out_of_reach:
+            elections.wait_for_leader(quorum)
         case Candidate() if tally.is_rejected:
             elections.retry_election_soon(quorum, yield_ms(quorum))
         case Candidate() if tally.is_lost:

@@ -106,16 +106,17 @@ def start_election(quorum: QuorumState) -> None:
 
 
 def needs_no_pre_vote(quorum: QuorumState, state: Prospective) -> bool:
-    """Whether this node may become a candidate without pre-votes: its leader has said that it resigned, or it
-    has heard of no leader for the fetch timeout; after its start, for the election timeout."""
+    """Whether this node may become a candidate without pre-votes: its leader has said that it resigned, or
+    hasn't answered for the fetch timeout; after its start, it has heard of none for the election timeout."""
     has_resigned = state.following is not None and state.following.has_resigned
     return has_resigned or quorum.now.monotonic_ms >= _leaderless_from_ms(quorum, state)
 
 
 def _leaderless_from_ms(quorum: QuorumState, state: Prospective) -> int:
-    config = quorum.config
-    timeout_ms = config.election_timeout_ms if state.following is None else config.fetch_timeout_ms
-    return quorum.last_heard_ms + timeout_ms
+    config, following = quorum.config, state.following
+    if following is None:
+        return quorum.last_heard_ms + config.election_timeout_ms
+    return following.last_answer_ms + config.fetch_timeout_ms
 
 
 def wait_for_leader(quorum: QuorumState) -> None:
@@ -123,7 +124,10 @@ def wait_for_leader(quorum: QuorumState) -> None:
     state = quorum.state
     assert isinstance(state, Prospective)
     our_turn_ms = turn_deadline_ms(quorum) - quorum.now.monotonic_ms
-    _end_pre_vote(quorum, _leaderless_from_ms(quorum, state) + our_turn_ms)
+    deadline_ms = _leaderless_from_ms(quorum, state) + our_turn_ms
+    _end_pre_vote(quorum, deadline_ms)
+    if isinstance(quorum.state, Follower):
+        quorum.state.following.not_before_ms = deadline_ms
 
 
 def become_candidate(quorum: QuorumState) -> None:
@@ -185,8 +189,10 @@ def _end_pre_vote(quorum: QuorumState, deadline_ms: int) -> None:
         quorum.become(Unattached(old.epoch, deadline_ms, old.leader_id, old.voted))
         return
     # A new Following: this leader's earlier answers must not keep us from granting pre-votes.
-    is_gone = old.following is not None and old.following.leader_is_gone
-    following = _new_following(quorum, leader_is_gone=is_gone)
+    following = _new_following(quorum)
+    if old.following is not None:
+        following.leader_is_gone = old.following.leader_is_gone
+        following.last_answer_ms = old.following.last_answer_ms
     quorum.become(Follower(old.epoch, old.leader_id, old.leader_endpoints, deadline_ms, old.voted, following))
 
 
@@ -248,8 +254,8 @@ def become_follower(quorum: QuorumState, epoch: int, leader_id: int, endpoints: 
     )
 
 
-def _new_following(quorum: QuorumState, *, leader_is_gone: bool = False) -> Following:
-    return Following(leader_is_gone=leader_is_gone, next_membership_ms=quorum.fetch_deadline_ms())
+def _new_following(quorum: QuorumState) -> Following:
+    return Following(next_membership_ms=quorum.fetch_deadline_ms(), last_answer_ms=quorum.now.monotonic_ms)
 
 
 def resign(quorum: QuorumState) -> None:

@@ -111,8 +111,12 @@ def _is_free(state: RoleState) -> TypeGuard[Unattached]:
 
 
 def start_election_at(quorum: QuorumState, state: Follower, deadline_ms: int) -> None:
-    """Start an election at this time, because the leader is gone."""
-    state.following.leader_is_gone = True
+    """Start an election at this time, because the leader is gone. Without pre-votes it may have to be
+    later."""
+    following = state.following
+    following.leader_is_gone = True
+    if not following.has_resigned:
+        deadline_ms = max(deadline_ms, following.not_before_ms)
     # Not a transition: only the deadline is earlier.
     quorum.state = msgspec.structs.replace(state, deadline_ms=deadline_ms)
 
@@ -121,8 +125,11 @@ def note_leader_alive(quorum: QuorumState) -> None:
     """Note an answer of our leader in which it acts as the leader."""
     state = quorum.state
     if isinstance(state, Follower):
-        state.following.has_fetched = True
-        state.following.leader_is_gone = False
-        state.following.has_resigned = False
+        following = state.following
+        following.has_fetched = True
+        following.leader_is_gone = False
+        following.has_resigned = False
+        following.last_answer_ms = quorum.now.monotonic_ms
+        following.not_before_ms = 0
         quorum.lost_elections = 0
         quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.fetch_deadline_ms())

@@ -15,6 +15,7 @@ from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequ
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import voter_changes
@@ -114,6 +115,11 @@ def _versions(quorum: QuorumState, newcomer: Newcomer, response: ApiVersionsResp
         error = ErrorCode.of(response.error_code)
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT, f"{newcomer.key} answered ApiVersions with {error.name}"
+        )
+    if not any(api.api_key == VoteRequest.API_KEY for api in response.api_keys):
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST,
+            f"{newcomer.key} is no controller: {newcomer.peer.host}:{newcomer.peer.port} serves no Vote",
         )
     ranges = (
         VersionRange(feature.min_version, feature.max_version)

@@ -16,6 +16,10 @@ MOST_OBSERVERS: Final = 2000
 """Anybody can fetch under any id. Further observers are served, but not remembered."""
 
 
+ASK_AGAIN_MS: Final = 100
+"""The time between questions to a voter that is said to be ahead."""
+
+
 class ReplicaProgress(msgspec.Struct):
     """The progress of a replica, as its fetches show it. Wall-clock times are reported to administrators, -1
     for never.
@@ -56,6 +60,7 @@ class Leadership:
     """
 
     __slots__ = (
+        "_asked_ms",
         "_own_key",
         "begin_epoch_due_ms",
         "epoch_start_offset",
@@ -82,6 +87,7 @@ class Leadership:
         voters."""
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
+        self._asked_ms: dict[int, int] = {}
         self.said_to_be_ahead: set[int] = set()
         """The voters that get it even if they fetch: their answer has their epoch."""
         self.adopt(voters, now_ms)
@@ -148,9 +154,11 @@ class Leadership:
             progress.last_contact_ms = now_ms
 
     def ask(self, voter_id: int, now_ms: int) -> None:
-        """Ask a voter now which epoch it is in, because somebody has named a higher one in its name."""
-        if voter_id in self.begin_epoch_due_ms:
-            self.begin_epoch_due_ms[voter_id] = now_ms
+        """Ask a voter soon which epoch it is in, because somebody has named a higher one in its name."""
+        if voter_id in self.begin_epoch_due_ms and voter_id not in self.said_to_be_ahead:
+            due_ms = max(now_ms, self._asked_ms.get(voter_id, 0) + ASK_AGAIN_MS)
+            self._asked_ms[voter_id] = due_ms
+            self.begin_epoch_due_ms[voter_id] = min(due_ms, self.begin_epoch_due_ms[voter_id])
             self.said_to_be_ahead.add(voter_id)
 
     def note_flush(self, end_offset: int) -> bool:

@@ -17,7 +17,11 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
-from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
+from kraft_wire.protocol.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft import executor
@@ -265,7 +269,8 @@ class SimNode:
         """Answer ApiVersions, which is not the core's to answer."""
         token: Any = event.token
         feature = SupportedFeatureKey("kraft.version", *KRAFT_VERSION_RANGE)
-        self.world.network.answer(token, ApiVersionsResponse(supported_features=[feature]))
+        served = [ApiVersion(api_key=VoteRequest.API_KEY)]
+        self.world.network.answer(token, ApiVersionsResponse(api_keys=served, supported_features=[feature]))
 
     def propose(self, values: tuple[bytes, ...]) -> bool:
         """Append a client's records. Returns False if this node doesn't take them, or has enough to do. Those

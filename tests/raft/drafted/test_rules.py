@@ -16,7 +16,11 @@ from kraft_wire.protocol.messages import (
 )
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
-from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
+from kraft_wire.protocol.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
@@ -313,7 +317,10 @@ def test_fetch_request_a_replica_that_gives_no_uuid_can_not_become_a_voter(in_fo
         cluster_id=None, voter_id=7, voter_directory_id=OTHER_DIRECTORY, timeout_ms=1000, listeners=listeners
     )
     (question,) = of_type(leader.ask(request, 1, "add"), SendRequest)
-    versions = ApiVersionsResponse(supported_features=[SupportedFeatureKey("kraft.version", 0, 1)])
+    versions = ApiVersionsResponse(
+        api_keys=[ApiVersion(api_key=VoteRequest.API_KEY)],
+        supported_features=[SupportedFeatureKey("kraft.version", 0, 1)],
+    )
     leader.step(ResponseReceived(question.request_id, versions))
     while "add" not in leader.answers:
         leader.pass_ms(100)

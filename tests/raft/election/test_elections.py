@@ -248,12 +248,20 @@ def test_without_pre_votes_a_broken_connection_does_not_depose_the_leader(form: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_without_pre_votes_a_leader_that_crashes_is_replaced_after_the_fetch_timeout(form: str) -> None:
+@pytest.mark.parametrize("end", ["crashes", "falls silent"])
+def test_without_pre_votes_a_lost_leader_is_replaced_after_the_fetch_timeout(form: str, end: str) -> None:
     quorum = without_pre_votes(form)
-    leader = quorum.leader
-    leader.crash()
+    leader, followers = quorum.leader, quorum.followers()
+    before = [len(node.effects) for node in followers]
+    if end == "crashes":
+        leader.crash()
+    else:
+        quorum.isolate(leader.id)
     took_ms = quorum.run_until(lambda: bool(quorum.others_than(leader)))
-    assert took_ms < 2 * quorum.nodes[1].config.fetch_timeout_ms
+    assert took_ms < leader.config.fetch_timeout_ms + leader.config.election_timeout_ms
+    for node, seen in zip(followers, before, strict=True):
+        sent = [each for each in node.effects[seen:] if isinstance(each, raft_effects.SendRequest)]
+        assert len(sent) < 50, "it asks with pauses"
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,7 +9,11 @@ import pytest
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.add_raft_voter_request import Listener
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
-from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
+from kraft_wire.protocol.messages.api_versions_response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestAbandoned, ResponseReceived
@@ -215,7 +219,7 @@ def _questions(effects: Iterable[object]) -> list[SendRequest]:
 )
 def test_add_voter_invalid_feature_version(feature: SupportedFeatureKey | None) -> None:
     quorum = with_observers(3, 1)
-    quorum.nodes[4].versions = ApiVersionsResponse(supported_features=[] if feature is None else [feature])
+    quorum.nodes[4].versions.supported_features = [] if feature is None else [feature]
     asked = add(quorum, 4)
     assert asked.error is ErrorCode.INVALID_REQUEST
     assert "does not support kraft.version 1" in asked.text
@@ -321,3 +325,13 @@ def test_a_change_goes_on_when_its_client_is_gone() -> None:
     quorum.leader.step(RequestAbandoned(asked.token))
     quorum.run_until(lambda: all_know(quorum, 1, 2, 3, 4))
     assert not asked.is_answered
+
+
+def test_a_broker_does_not_become_a_voter() -> None:
+    """It fetches like a controller, but its own listener serves no Vote."""
+    quorum = with_observers(3, 1)
+    quorum.nodes[4].versions.api_keys = [ApiVersion(api_key=0)]
+    asked = add(quorum, 4)
+    assert asked.error is ErrorCode.INVALID_REQUEST
+    assert "is no controller: node-4:9093 serves no Vote" in asked.text
+    assert voters_of(quorum.leader) == (1, 2, 3)
