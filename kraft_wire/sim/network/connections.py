@@ -90,6 +90,7 @@ class Connection:
     __slots__ = (
         "client",
         "client_life",
+        "is_answered",
         "is_open",
         "is_served",
         "pending",
@@ -107,6 +108,8 @@ class Connection:
         self.server_life = server.life
         self.is_open = True
         self.is_served = True
+        self.is_answered = False
+        """Whether the server has answered on it: then the client knows what the server serves."""
         self.pending: dict[int, None] = {}
         self.slots: deque[Slot] = deque()
         self.to_server_us = 0
@@ -147,6 +150,9 @@ class Network:
         if connection is None or not connection.is_open:
             connection = self._open[line] = Connection(client, server)
         connection.pending[request_id] = None
+        if connection.is_answered and not self._wire.can_carry(request):
+            self._scheduler.after(0, self._fail_unsupported, connection, request_id)
+            return
         if (client.id, peer.host) in self.unroutable:
             return
         if self.faults.reset and self._random() < self.faults.reset:
@@ -221,6 +227,7 @@ class Network:
         client = connection.client
         if not self._is_awaited(connection) or request_id not in connection.pending:
             return
+        connection.is_answered = True
         del connection.pending[request_id]
         client.take(ResponseReceived(request_id, self._wire.response(response)))
 
@@ -290,8 +297,9 @@ class Network:
             client.take(RequestFailed(request_id, Failure.TIMED_OUT))
 
     def _fail_unsupported(self, connection: Connection, request_id: int) -> None:
-        """Report a request that the server can't be asked: the client knows when it has reached it."""
+        """Report a request that the server doesn't serve."""
         if self._is_awaited(connection) and request_id in connection.pending:
+            connection.is_answered = True
             del connection.pending[request_id]
             connection.client.take(RequestFailed(request_id, Failure.UNSUPPORTED))
 
