@@ -31,6 +31,7 @@ LEGEND: Final = """\
 # TIME NODE killed, TIME NODE lost ...: the node's process ends
 # TIME broker ID ...: what a broker does (with --controllers)
 # TIME fault #N ...: a fault starts; TIME healed NODES: these nodes have no faults any more
+# TIME operator: ...: a majority is lost, or recovered (with --voters-change)
 """
 
 
@@ -66,7 +67,8 @@ def sim(
     controllers
         Run whole controllers, with brokers and an administrator around them, instead of raft cores alone.
     voters_change
-        Add, remove, move and replace voters while the raft cores run, and let strangers ask them.
+        Add, remove, move and replace voters while the raft cores run, let strangers ask them, and lose and
+        recover majorities.
     options
         Run these options instead, as a failed run printed them.
     minimise

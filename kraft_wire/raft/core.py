@@ -258,6 +258,11 @@ class RaftCore:
         return self._quorum.are_voters_committed
 
     @property
+    def is_changing_voters(self) -> bool:
+        """Whether this leader has begun a change of the voters that isn't over."""
+        return self._quorum.pending_change is not None
+
+    @property
     def voters_offset(self) -> int | None:
         """The offset of the record of the voters: -1 for the 0-0 checkpoint, None for static voters."""
         return self._quorum.history.voters_offset

@@ -17,6 +17,9 @@ an event.
   themselves are for ``tests/storage`` and the chaos tests in ``compat``.
 - ``checkers`` holds the invariants, one a class, fed with every event.
 - ``simulation.py`` has the phases: faults; then a majority heals and must converge; then all nodes return.
+- ``population`` has those who act on the nodes: clients, brokers, administrators, strangers. Its
+  ``disasters.py`` destroys the disks of a majority, and ``operators.py`` recovers the quorum with the
+  decisions of ``raft/recovery``.
 
-Not simulated yet: reassignments, changes of the voter set, a mix of versions.
+Not simulated yet: reassignments, a mix of versions, the recovery of static quorums and of moved voters.
 """

@@ -273,6 +273,10 @@ def _move(strike: Strike) -> None:
     _kill(strike)
 
 
+def _lose_majority(strike: Strike) -> None:
+    strike.cluster.disasters.lose_majority(strike.chance)
+
+
 # Brokers.
 
 
@@ -331,6 +335,9 @@ MEMBERSHIP_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "upgrade-kraft-version": _upgrade_kraft_version,
 }
 
+DISASTERS: Final[Mapping[str, Callable[[Strike], None]]] = {"lose-majority": _lose_majority}
+"""The faults that are drawn apart from the others, because a run survives few of them."""
+
 STRANGERS: Final[Mapping[str, Callable[[Strike], None]]] = {"strangers": _strangers}
 
 DAMAGE: Final = frozenset(
@@ -367,4 +374,4 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "restart-one-by-one": _restart_one_by_one,
 }
 
-ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS, **STRANGERS}
+ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS, **STRANGERS, **DISASTERS}

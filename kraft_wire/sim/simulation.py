@@ -9,7 +9,7 @@ from traceback import format_exception
 import msgspec
 
 from kraft_wire.sim.checkers.violations import Violation
-from kraft_wire.sim.faults import ALL_FAULTS, Fault, Strike
+from kraft_wire.sim.faults import ALL_FAULTS, DISASTERS, Fault, Strike
 from kraft_wire.sim.machines.cluster import Cluster
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.node import SimNode
@@ -32,6 +32,8 @@ RESIGN_WITHIN_US = 5 * SECOND_US
 """One and a half fetch timeouts, the drift of slow clocks, and a margin."""
 
 QUIET_US = 8 * SECOND_US
+CHANGES_END_WITHIN_US = 2 * SECOND_US
+"""The time limit of a change of the voters, and a margin."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +110,10 @@ class Simulation:
         cluster.calm()
         if self.population is not None:
             self.population.calm()
+        cluster.disasters.end()
+        cluster.operator.finish()
+        if not DISASTERS.keys().isdisjoint(self.options.fault_kinds):
+            self._await_changes()
         core = self._choose_core()
         if "strangers" in self.options.fault_kinds:
             self._help_misled_observers()
@@ -127,6 +133,16 @@ class Simulation:
             cluster.scheduler.run_until(converged_us + LATEST_DUPLICATE_US + RESIGN_WITHIN_US)
         self._check_quorum(core)
         self._notice_absent_broker()
+
+    def _await_changes(self) -> None:
+        """Wait until no change of the voters is under way. A lone voter that adds a second one needs that
+        one, which must not be shut out then."""
+        scheduler = self.cluster.scheduler
+        scheduler.run_until_true(
+            lambda: not any(map(_is_changing_voters, self.cluster.nodes.values())),
+            scheduler.now_us + CHANGES_END_WITHIN_US,
+            LOOK_EVERY_US,
+        )
 
     def _help_misled_observers(self) -> None:
         """Do what an operator has to do, now and every second: give an empty disk to each node outside of the
@@ -286,6 +302,13 @@ class Simulation:
             return False
         # Records that were committed meanwhile needn't have reached every node.
         return all(node.is_up and node.applied_end > committed for node in nodes)
+
+
+def _is_changing_voters(node: SimNode) -> bool:
+    """Whether a node leads, and a change of its voters isn't committed, or isn't even in the log."""
+    if node.leading is None:
+        return False
+    return node.raft.is_changing_voters or not node.raft.are_voters_committed
 
 
 def _epoch_of(node: SimNode) -> int:

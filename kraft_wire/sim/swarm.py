@@ -8,11 +8,20 @@ the others.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import msgspec
 
 from kraft_wire.controller.decision.work import SliceLimits
-from kraft_wire.sim.faults import BROKER_FAULTS, DAMAGE, FAULTS, MEMBERSHIP_FAULTS, STRANGERS, Fault
+from kraft_wire.sim.faults import (
+    BROKER_FAULTS,
+    DAMAGE,
+    DISASTERS,
+    FAULTS,
+    MEMBERSHIP_FAULTS,
+    STRANGERS,
+    Fault,
+)
 from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.machines.world import DiskSpeed
 from kraft_wire.sim.network.connections import Faults
@@ -25,6 +34,12 @@ RARE = ("move", "replace-disk")
 
 DRAFTED_SHARE = 0.1
 """The share of runs with voters that change that speak KIP-853's draft."""
+
+FIRST_DISASTER = 1_000_000
+"""The number of the first disaster in a schedule. It doesn't depend on the number of other faults."""
+
+DISASTER_SHARE = 0.25
+"""The share of runs with voters that change in which a majority is lost."""
 
 SAFETY_SHARE = 0.7
 RECOVERY_MS = 18_000
@@ -93,7 +108,7 @@ def membership_of(seed: int, seconds: int = 60) -> Options:
     changes = [kind for kind in MEMBERSHIP_FAULTS if kind not in RARE or chance.random() < 0.4]
     if chance.random() < 0.3:
         changes.extend(STRANGERS)
-    return msgspec.structs.replace(
+    changing = msgspec.structs.replace(
         options,
         kraft_version=int(chance.random() < 0.8),
         voters=chance.choice((1, 2, 2, 3, 3, 3, 4, 5)),
@@ -102,6 +117,18 @@ def membership_of(seed: int, seconds: int = 60) -> Options:
         auto_join=chance.random() < 0.2,
         drafted=stream(seed, "swarm of dialects").random() < DRAFTED_SHARE,
         fault_kinds=(*kinds, *changes),
+    )
+    chance = stream(seed, "swarm of disasters")
+    return _with_disasters(changing, chance) if chance.random() < DISASTER_SHARE else changing
+
+
+def _with_disasters(options: Options, chance: random.Random) -> Options:
+    """Let a majority be lost in this run: of enough voters that several survive, and not of static ones."""
+    return msgspec.structs.replace(
+        options,
+        kraft_version=1,
+        voters=chance.choice((2, 3, 3, 4, 5, 5, 5)),
+        fault_kinds=(*options.fault_kinds, *DISASTERS),
     )
 
 
@@ -150,31 +177,52 @@ def _slices(chance: random.Random) -> SliceLimits:
 
 def schedule_of(options: Options) -> list[Fault]:
     """Return the faults of a run, in the order in which they happen, each with its number."""
-    if not options.fault_kinds:
-        return []
-    chance = stream(options.seed, "schedule")
     end_ms = safety_ms(options.seconds)
-    schedule: list[Fault] = []
-    at_ms = 0
-    while True:
-        at_ms += 1 + int(chance.random() * 2 * options.mean_fault_interval_ms)
-        fault = _draw(options, chance, len(schedule), at_ms)
-        if at_ms >= end_ms:
-            break
-        schedule.append(fault)
+    faults = [*_common_faults(options, end_ms), *_disasters(options, end_ms)]
+    schedule = sorted(faults, key=lambda fault: fault.at_ms)
     if options.only is None:
         return schedule
     wanted = set(options.only)
     return [fault for fault in schedule if fault.number in wanted]
 
 
-def _draw(options: Options, chance: random.Random, number: int, at_ms: int) -> Fault:
+def _common_faults(options: Options, end_ms: int) -> list[Fault]:
+    kinds = [kind for kind in options.fault_kinds if kind not in DISASTERS]
+    if not kinds:
+        return []
+    chance = stream(options.seed, "schedule")
+    faults: list[Fault] = []
+    at_ms = 0
+    while True:
+        at_ms += 1 + int(chance.random() * 2 * options.mean_fault_interval_ms)
+        fault = _draw(options, kinds, chance, len(faults), at_ms)
+        if at_ms >= end_ms:
+            return faults
+        faults.append(fault)
+
+
+def _disasters(options: Options, end_ms: int) -> list[Fault]:
+    """Return two disasters at most, from a stream of their own: the first one when there are some records,
+    the second one when the quorum has grown again."""
+    kinds = [kind for kind in options.fault_kinds if kind in DISASTERS]
+    if not kinds:
+        return []
+    chance = stream(options.seed, "schedule of disasters")
+    first_ms = chance.randrange(2_000, 8_000)
+    times_ms = (first_ms, first_ms + chance.randrange(8_000, 24_000))
+    faults = [
+        _draw(options, kinds, chance, FIRST_DISASTER + turn, at_ms) for turn, at_ms in enumerate(times_ms)
+    ]
+    return [fault for fault in faults if fault.at_ms < end_ms]
+
+
+def _draw(options: Options, kinds: Sequence[str], chance: random.Random, number: int, at_ms: int) -> Fault:
     ids = list(options.ids)
     chance.shuffle(ids)
     return Fault(
         number=number,
         at_ms=at_ms,
-        kind=chance.choice(options.fault_kinds),
+        kind=chance.choice(kinds),
         nodes=tuple(ids),
         hits_leader=chance.random() < 0.4,
         duration_ms=chance.choice((10, 100, 500, 1_000, 2_500, 5_000, 15_000)),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from kraft_wire.sim.faults import MEMBERSHIP_FAULTS, STRANGERS
-from kraft_wire.sim.swarm import membership_of
+from kraft_wire.sim.faults import DISASTERS, MEMBERSHIP_FAULTS, STRANGERS
+from kraft_wire.sim.swarm import membership_of, schedule_of
 from tests.sim.scenario import Scenario, assert_they_hold
 
 SEEDS = 1_000
@@ -20,7 +21,24 @@ def test_seeds_hold_with_voters_that_change(first: int) -> None:
 
 def test_all_changes_of_the_voters_are_among_the_faults() -> None:
     drawn = {kind for seed in range(100) for kind in membership_of(seed).fault_kinds}
-    assert drawn >= MEMBERSHIP_FAULTS.keys() | STRANGERS.keys()
+    assert drawn >= MEMBERSHIP_FAULTS.keys() | STRANGERS.keys() | DISASTERS.keys()
+
+
+def test_a_disaster_moves_no_other_fault_and_is_moved_by_none() -> None:
+    """Minimising leaves out faults, and cuts the end off."""
+    options = next(
+        o for o in map(membership_of, range(100)) if not DISASTERS.keys().isdisjoint(o.fault_kinds)
+    )
+    without = msgspec.structs.replace(
+        options, fault_kinds=tuple(kind for kind in options.fault_kinds if kind not in DISASTERS)
+    )
+    alone = msgspec.structs.replace(options, fault_kinds=tuple(DISASTERS))
+    schedule = schedule_of(options)
+    disasters = [fault for fault in schedule if fault.kind in DISASTERS]
+    assert disasters
+    assert disasters == schedule_of(alone)
+    assert [fault for fault in schedule if fault.kind not in DISASTERS] == schedule_of(without)
+    assert schedule_of(msgspec.structs.replace(alone, seconds=20)) == disasters[:1]
 
 
 @pytest.mark.parametrize("voters", [1, 3])

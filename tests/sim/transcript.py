@@ -31,9 +31,10 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.sim.checkers.checkers import ALL
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.machines.controller_node import ControllerNode
-from kraft_wire.sim.machines.disk import Disk, flipped
+from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.metadata_state import state_hash
 from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.rot import flipped
 from tests.sim.scenario import Scenario
 
 BROKER = 4

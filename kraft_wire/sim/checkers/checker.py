@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.protocol.message import Message
@@ -12,6 +12,7 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.raft.recovery.plan import Plan
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
@@ -37,6 +38,22 @@ class Checked(Protocol):
     @property
     def leading(self) -> tuple[int, int] | None: ...
     def request_of(self, token: int) -> Message | None: ...
+
+
+class Recovered(NamedTuple):
+    """A lost majority's recovery, when all nodes are stopped and the plan is written.
+
+    ``kept`` is the disk of the plan's leader. ``left`` are the disks that the plan could have gone on with.
+    ``is_best`` unless the operator chose another than the plan would. No survivor knew an epoch above
+    ``known_epoch``. Committed records at ``lost_from`` or above aren't in the kept log.
+    """
+
+    plan: Plan
+    kept: Disk
+    left: Sequence[Disk]
+    is_best: bool
+    known_epoch: int
+    lost_from: int
 
 
 class Checker:
@@ -90,6 +107,15 @@ class Checker:
 
     def acknowledged(self, node: Checked, batch: AppendBatch) -> None:
         """Check records whose commitment was acknowledged to a client."""
+
+    def recovered(self, recovery: Recovered) -> None:
+        """Check a recovery of a lost majority. Forget what it has given up."""
+
+
+def holds(disk: Disk, batch: AppendBatch) -> bool:
+    """Whether a disk has this batch, in its log or in a snapshot before it."""
+    own = disk.batch_before(batch.last_offset + 1)
+    return batch.last_offset < disk.start_offset if own is None else own.data == batch.data
 
 
 def vote_granted(node: Checked, token: int, response: VoteResponse) -> Any:

@@ -26,6 +26,12 @@ from kraft_wire.sim.checkers.membership import (
     OverlappingMajorities,
     RemovedLeaderResigns,
 )
+from kraft_wire.sim.checkers.recovery import (
+    NewQuorumLeads,
+    RecoveryEpochIsNew,
+    RecoveryKeepsTheNewestLog,
+    RecoveryLosesWhatItSays,
+)
 from kraft_wire.sim.checkers.replication import (
     AcknowledgedStays,
     ConsistentCommittedData,
@@ -68,6 +74,10 @@ ALL: Final[Sequence[type[Checker]]] = (
     OneUncommittedChange,
     AnsweredChangeIsCommitted,
     RemovedLeaderResigns,
+    RecoveryKeepsTheNewestLog,
+    RecoveryLosesWhatItSays,
+    RecoveryEpochIsNew,
+    NewQuorumLeads,
 )
 
 Hook = Callable[..., None]
@@ -87,6 +97,7 @@ HOOKS: Final = (
     "advanced",
     "applied",
     "acknowledged",
+    "recovered",
 )
 
 
@@ -99,6 +110,7 @@ class Checkers:
         self.acknowledgements = AcknowledgedStays(nodes)
         self.majority = MajorityReachedHighWatermark(nodes)
         self.committed_data = ConsistentCommittedData(nodes)
+        self.committed = NoTruncationBelowHighWatermark(nodes)
         self.equal_state = EqualState(nodes)
         self.shutdowns = ShutdownLeavesIsrs(nodes)
         for checker in checkers:
@@ -108,6 +120,8 @@ class Checkers:
                 self.majority = checker
             elif isinstance(checker, ConsistentCommittedData):
                 self.committed_data = checker
+            elif isinstance(checker, NoTruncationBelowHighWatermark):
+                self.committed = checker
         self.started = _hooks(checkers, "started")
         self.timed = _hooks(checkers, "timed")
         self.stepped = _hooks(checkers, "stepped")
@@ -122,6 +136,7 @@ class Checkers:
         self.advanced = _hooks(checkers, "advanced")
         self.applied = _hooks(checkers, "applied")
         self.acknowledged = _hooks(checkers, "acknowledged")
+        self.recovered = _hooks(checkers, "recovered")
 
     def add(self, checker: Checker) -> None:
         """Add a checker."""

@@ -12,7 +12,7 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import Role
-from kraft_wire.sim.checkers.checker import Checked, Checker, vote_granted
+from kraft_wire.sim.checkers.checker import Checked, Checker, Recovered, vote_granted
 from kraft_wire.sim.scheduler import MS
 
 
@@ -180,3 +180,7 @@ class LeaderCompleteness(Checker):
         own = node.disk.batch_before(last.last_offset + 1)
         if own is None or own.data != last.data:
             self.fail(node, f"leads epoch {epoch} without what is committed at offset {last.base_offset}")
+
+    def recovered(self, recovery: Recovered) -> None:
+        """All of the kept log is committed now."""
+        self._last_committed = {recovery.plan.epoch: recovery.kept.batches[-1]}

@@ -11,7 +11,7 @@ from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVo
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.membership.voters import ReplicaKey, voters_of_record
-from kraft_wire.sim.checkers.checker import Checked, Checker
+from kraft_wire.sim.checkers.checker import Checked, Checker, Recovered
 from kraft_wire.sim.machines.control_records import control_records, voters_among
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
 
@@ -24,6 +24,10 @@ class VotersOfLogs(Checker):
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
         self._sets: dict[int, list[tuple[int, Keys]]] = {}
+        self._recovered_epochs: set[int] = set()
+
+    def recovered(self, recovery: Recovered) -> None:
+        self._recovered_epochs.add(recovery.plan.epoch)
 
     def started(self, node: Checked) -> None:
         self._read(node)
@@ -41,7 +45,7 @@ class VotersOfLogs(Checker):
     def appended(self, node: Checked, batch: AppendBatch) -> None:
         for offset, keys in _sets_in(batch):
             known = self._sets.setdefault(node.id, [])
-            if known:
+            if known and batch.epoch not in self._recovered_epochs:
                 self.changed(node, known, keys)
             known.append((offset, keys))
 

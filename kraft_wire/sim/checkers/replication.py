@@ -9,7 +9,7 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.majority import majority_of
-from kraft_wire.sim.checkers.checker import Checked, Checker
+from kraft_wire.sim.checkers.checker import Checked, Checker, Recovered, holds
 from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
 
@@ -46,6 +46,10 @@ class ConsistentCommittedData(Checker):
         """Return the digest that all nodes have at this offset."""
         return self._digests[end_offset]
 
+    def recovered(self, recovery: Recovered) -> None:
+        for end_offset in [end for end in self._digests if end > recovery.lost_from]:
+            del self._digests[end_offset]
+
 
 class EqualState(Checker):
     """The state at an offset is the same on every node, live or from a snapshot and the log after it."""
@@ -78,6 +82,10 @@ class AcknowledgedStays(Checker):
         known = self._acknowledged.get(batch.base_offset)
         if known is not None and known is not batch.data and known != batch.data:
             self.fail(node, f"the acknowledged batch at offset {batch.base_offset} was replaced")
+
+    def recovered(self, recovery: Recovered) -> None:
+        for base_offset in [base for base in self._acknowledged if base >= recovery.lost_from]:
+            del self._acknowledged[base_offset]
 
 
 class MonotonicHighWatermark(Checker):
@@ -127,6 +135,9 @@ class MajorityReachedHighWatermark(Checker):
             if told > self.end_offset:
                 self.fail(node, f"tells that {told} is committed, only {self.end_offset} is")
 
+    def recovered(self, recovery: Recovered) -> None:
+        self.end_offset = min(self.end_offset, recovery.lost_from)
+
 
 def _holds(disk: Disk, last: AppendBatch) -> bool:
     """Whether a disk has a batch and all before it flushed, or had before it was damaged or replaced."""
@@ -156,14 +167,25 @@ class NoTruncationBelowHighWatermark(Checker):
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
-        self._committed: dict[int, bytes] = {}
+        self._committed: dict[int, AppendBatch] = {}
 
     def applied(self, node: Checked, batch: AppendBatch, digest: bytes) -> None:
-        self._committed[batch.base_offset] = batch.data
+        self._committed[batch.base_offset] = batch
 
     def truncated(self, node: Checked, removed: Sequence[AppendBatch], end_offset: int) -> None:
         if node.leading is not None:
             self.fail(node, f"cuts its log at {end_offset} as a leader")
         for batch in removed:
-            if self._committed.get(batch.base_offset) == batch.data:
+            committed = self._committed.get(batch.base_offset)
+            if committed is not None and committed.data == batch.data:
                 self.fail(node, f"cuts its log at {end_offset}, below the committed {batch.base_offset}")
+
+    def lost_from(self, disk: Disk) -> int:
+        """Return the offset of the first committed batch that a disk doesn't have; the end of its log if it
+        has all."""
+        lost = (base for base, batch in self._committed.items() if not holds(disk, batch))
+        return min(lost, default=disk.end_offset)
+
+    def recovered(self, recovery: Recovered) -> None:
+        for base_offset in [base for base in self._committed if base >= recovery.lost_from]:
+            del self._committed[base_offset]

@@ -28,14 +28,17 @@ from kraft_wire.sim.checkers.checker import Checker
 from kraft_wire.sim.checkers.checkers import Checkers
 from kraft_wire.sim.machines.clock import Clock
 from kraft_wire.sim.machines.controller_node import ControllerNode
-from kraft_wire.sim.machines.disk import Disk, flipped
+from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.rot import flipped
 from kraft_wire.sim.machines.snapshot_file import bootstrap_file
 from kraft_wire.sim.machines.world import World
 from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, Network, host_of, other_host_of
 from kraft_wire.sim.network.links import Links, Pair
 from kraft_wire.sim.options import Options
 from kraft_wire.sim.population.brokers import SimBroker
+from kraft_wire.sim.population.disasters import Disasters
+from kraft_wire.sim.population.operators import Operator
 from kraft_wire.sim.population.strangers import Strangers
 from kraft_wire.sim.population.voter_changes import VoterChanges
 from kraft_wire.sim.randomness import stream
@@ -73,6 +76,8 @@ class Cluster:
         tokens = count(-1, -1)  # no connection of a node has a negative token
         self.voter_changes = VoterChanges(self, tokens)
         self.strangers = Strangers(self, tokens)
+        self.disasters = Disasters(self)
+        self.operator = Operator(self)
         for node_id in options.ids:
             self.nodes[node_id] = self._node(node_id)
         self.network.nodes = dict(self.nodes)
@@ -161,6 +166,10 @@ class Cluster:
     def keep_down(self, node: SimNode) -> None:
         node.kill()
         self._stays_down.add(node.id)
+
+    def let_go(self, node: SimNode) -> None:
+        """Let a node that was kept down start again when somebody starts it."""
+        self._stays_down.discard(node.id)
 
     def let_up(self) -> None:
         """Start all nodes, including those that were kept down."""

