@@ -168,7 +168,7 @@ def _refuse_if_it_joins_again(
             "or set that key to false and restart it. Nothing was changed"
         )
     if joins is None:
-        complain(f"warning: {key.id} runs, and does not say whether {AUTO_JOIN} is set")
+        complain(f"warning: controller {key.id} runs, and does not say whether {AUTO_JOIN} is set")
 
 
 # Unregistering.
