@@ -26,8 +26,9 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.client.survey import KRAFT_VERSION, NodeAnswer, static_settings_of, survey
+from kraft_wire.client.survey import NodeAnswer, static_settings_of, survey
 from kraft_wire.client.voter_changes import read_features, try_kraft_version
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.registration import Listener
 from kraft_wire.metadata.state import MetadataState
