@@ -97,10 +97,10 @@ def _check_disk(described: QuorumDescription, node_id: int) -> None:
     for voter in replicas_of(described.voters, node_id):
         observers = observers_of(described, node_id, None)
         if observers and not fetches(described, voter):
-            running = ", ".join(str(key.directory_id) for key in observers)
+            old, new = voter.directory_id, ", ".join(str(key.directory_id) for key in observers)
             raise Unfit(
-                f"node {node_id} votes with directory {voter.directory_id}, which doesn't fetch; it runs with "
-                f"{running}: run `kraft-wire quorum remove {node_id} --directory-id {voter.directory_id}` first"
+                f"node {node_id} votes with directory {old}, which doesn't fetch; {new} does: run "
+                f"`kraft-wire quorum remove {node_id} --directory-id {old}` first"
             )
 
 
