@@ -110,3 +110,18 @@ def test_folders_that_were_not_looked_at_are_not_known() -> None:
     assert [node for node, _ in texts(verdict, "not known")] == ["controller 1", "controller 2"]
     assert commands(verdict, "not known") == ["kraft-wire fsck /data/1"]
     assert not verdict.is_blocked
+
+
+def test_the_leader_waits_until_the_followers_software_is_known() -> None:
+    hidden = ours(2, software="unknown", problem="timed out", features={}, settings=None)
+    step = judge(quorum(controller(1), hidden, ours(3))).step
+    assert step is not None
+    assert (step.node, step.commands) == ("controller 2", ("# find out what controller 2 runs",))
+
+
+def test_what_is_not_known_comes_before_the_kill() -> None:
+    elsewhere = ours(1, file=file(1, is_here=False, cluster_id="", node_id=-1))
+    step = judge(quorum(elsewhere, ours(2), ours(3))).step
+    assert step is not None
+    assert step.commands[0].startswith("# first clear what is not known: controller 1: /data/1 isn't on this")
+    assert step.commands[1].startswith("kill ")
