@@ -80,16 +80,23 @@ def quorum_promote(
     keeps_up.check()
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        described = leader.describe()
-        if wanted is None:
-            _check_disk(described, node_id)
-        for voter in map(key_of, replicas_of(described.voters, node_id)):
-            if wanted in (None, voter.directory_id) and is_committed_voter(leader, voter):
-                print(f"Node {node_id} is a voter already. Nothing was changed.")
-                return EXIT_OK
+        if _votes(leader, node_id, wanted):
+            print(f"Node {node_id} is a voter already. Nothing was changed.")
+            return EXIT_OK
         key = _observer(leader, node_id, wanted, keeps_up)
         make_voter(leader, key, given or _registered(leader, key), keeps_up, yes=yes)
     return EXIT_OK
+
+
+def _votes(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> bool:
+    """Whether the node is a voter, once that is committed. Raises Unfit, Uncertain."""
+    described = leader.describe()
+    if directory_id is None:
+        _check_disk(described, node_id)
+    voters = map(key_of, replicas_of(described.voters, node_id))
+    return any(
+        directory_id in (None, voter.directory_id) and is_committed_voter(leader, voter) for voter in voters
+    )
 
 
 def _check_disk(described: QuorumDescription, node_id: int) -> None:
