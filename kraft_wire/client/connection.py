@@ -11,7 +11,11 @@ from typing import Final, TypeVar
 from kraft_wire.client.errors import AuthenticationFailed
 from kraft_wire.client.security_options import Security
 from kraft_wire.client.tls import tls_context
+from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.security import errors
 from kraft_wire.security.sasl import Conversation, conversation
 from kraft_wire.wire.address import Address
@@ -23,11 +27,21 @@ FIRST_CORRELATION_ID: Final = 1  # the id that this client has always sent first
 RECEIVE_BYTES: Final = 256 * 1024
 NONCE_BYTES: Final = 24
 
+DRAFT_SIGNS: Final = (77, VoteRequest.API_KEY)
+"""The draft's UpdateVoter, and Vote. In released Kafka brokers serve key 77, controllers serve Vote, and
+nobody both."""
+DRAFTED_APIS: Final = (FetchRequest.API_KEY, FetchSnapshotRequest.API_KEY)
+"""The APIs of this client that are others in the draft."""
+
 R = TypeVar("R", bound=Message)
 
 
 class ClosedByController(ConnectionError):
     """The controller closed the connection."""
+
+
+class DraftedListener(ProtocolError):
+    """The listener speaks KIP-853 as it was drafted: its Fetch is another one."""
 
 
 class Connector:
@@ -113,8 +127,12 @@ class Connection:
         """Return the response, at the highest version that both sides know.
 
         After an error the connection can't be used any more. Raises OSError, ProtocolError,
-        AuthenticationFailed.
+        AuthenticationFailed; DraftedListener for a Fetch or FetchSnapshot to such a listener.
         """
+        if request.API_KEY in DRAFTED_APIS and all(map(self._wire.serves, DRAFT_SIGNS)):
+            raise DraftedListener(
+                "this listener speaks KIP-853's draft: use another one of controller.listener.names"
+            )
         event = self._exchange(self._wire.send(request), time.monotonic() + timeout_s)
         assert isinstance(event, Response)
         assert isinstance(event.message, response_class)

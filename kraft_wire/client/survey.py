@@ -24,7 +24,7 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import SILENT_SHARE
 from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.log.control import KRAFT_VERSION as KRAFT_VERSION
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages import add_raft_voter_request, controller_registration_request
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
@@ -21,7 +22,6 @@ from kraft_wire.protocol.messages.update_features_response import UpdateFeatures
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey
 
-KRAFT_VERSION: Final = "kraft.version"
 UPGRADE: Final = 1
 """The type of an update (FeatureUpdate.UpgradeType)."""
 

@@ -151,6 +151,10 @@ class ClientSide:
         self._in_flight.popleft()
         return Response(call.request_id, message if form is None else form.read_response(message))
 
+    def serves(self, api_key: int) -> bool:
+        """Whether the peer serves any version of an API, which the opening finds out."""
+        return self._served is not None and self._served.serves(api_key)
+
     @property
     def has_in_flight(self) -> bool:
         """Whether a response is due."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.cli.quorum import Refused, Uncertain
-from kraft_wire.cli.quorum.changes.attempts import Attempts, Step
+from kraft_wire.cli.quorum import NoAnswer, Refused, Uncertain
+from kraft_wire.cli.quorum.changes.attempts import Attempts, CommitWatch, Step
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import ChangeAnswer
 from kraft_wire.protocol.errors import ErrorCode
@@ -151,5 +151,21 @@ def test_a_leader_that_can_not_be_reached_has_not_got_it() -> None:
     attempts = after()
     attempts.not_reached("c1:9093 can't be reached: Connection refused")
     assert attempts.seen(IDLE, False, 0) == Step.SEND
-    with pytest.raises(Refused, match="hasn't made the change in time: c1:9093 can't be reached"):
+    with pytest.raises(NoAnswer, match="wasn't sent in time: c1:9093 can't be reached"):
         attempts.seen(IDLE, False, LATE_S)
+
+
+def test_a_change_that_was_never_sent_is_not_refused() -> None:
+    """The first look took longer than the command may."""
+    with pytest.raises(NoAnswer, match="wasn't sent in time: the leader took too long to describe"):
+        Attempts(DEADLINE_S).seen(IDLE, False, LATE_S)
+
+
+def test_the_commit_of_a_change_that_is_not_there_is_not_waited_for() -> None:
+    commit = CommitWatch()
+    commit.seen(IDLE, False)
+    assert (commit.is_appended, commit.is_committed) == (False, False)
+    commit.seen(APPENDED, True)
+    assert (commit.is_appended, commit.is_committed) == (True, False)
+    commit.seen(COMMITTED, True)
+    assert commit.is_committed

@@ -18,6 +18,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
 from tests.support.live_quorum import Controllers, settings, three_controllers
@@ -139,6 +140,11 @@ def test_the_registration_of_a_replaced_disk_belongs_to_the_controller_that_runs
     quorum.replace_disk(lost)
     directory_id = read_meta_properties(quorum.folder(lost)).directory_id
     wait_until(lambda: str(directory_id) in directories(status(quorum, capsys)), "the new disk to fetch")
+    wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the old disk to be gone")
+    assert run(quorum, "quorum", "promote", str(lost)) == 6
+    said = capsys.readouterr().err
+    assert f"node {lost} votes with directory {Uuid(bytes([lost] * 16))}, which doesn't fetch" in said
+    assert f"kraft-wire quorum remove {lost} --directory-id {Uuid(bytes([lost] * 16))}` first" in said
     assert run(quorum, "quorum", "remove", str(lost)) == 0
     said = f"The registration of controller {lost} is that of directory {directory_id}, which runs: it stays."
     assert said in capsys.readouterr().out

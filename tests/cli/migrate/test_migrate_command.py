@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,20 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.client.connection import DRAFT_SIGNS
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.survey import survey
+from kraft_wire.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from kraft_wire.protocol.messages.update_features_response import UpdateFeaturesResponse
+from kraft_wire.raft.drafted.dialect import DRAFTED
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, guard_text
+from kraft_wire.wire.served_versions import ServedVersions
 from tests.support.controller_process import NODE_ID, ControllerProcess, formatted
 from tests.support.live_quorum import QUIET, Controllers, three_controllers
 from tests.support.live_quorum import settings as settings_of
+from tests.support.waiting import wait_until
 from tests.support.wire_client import WireClient
 
 Capture = pytest.CaptureFixture[str]
@@ -214,3 +220,28 @@ def test_no_controller_ends_with_3_and_no_leader_with_4(tmp_path: Path, capsys: 
             controllers.kill(controllers.leader())
         assert main([*words, *of(controllers)]) == 4
         assert "no leader in 1500 ms" in capsys.readouterr().err
+
+
+def test_drafted_listeners_are_seen_and_not_asked(tmp_path: Path, capsys: Capture) -> None:
+    """The first endpoint of each voter is a drafted one."""
+    assert DRAFTED.is_spoken_by(served(DRAFT_SIGNS))
+    with three_controllers(tmp_path, drafted=True) as controllers:
+        asked = settings_of(*controllers.addresses.values())
+        wait_until(
+            lambda: all(len(answer.registrations or ()) == 3 for answer in survey(asked)),
+            "all controllers to be registered",
+        )
+        report = check(capsys, "java", *of(controllers), *files_of(controllers), expected=15)
+        assert {node["address"] for node in report["nodes"]} == set(controllers.addresses.values())
+        assert "kraft.wire.kip853.draft.listeners names DRAFT" in report["next"]["why"]
+        drafted = ",".join(controllers.raft_addresses.values())
+        words = ["quorum", "status", "--bootstrap-controller", drafted, "--timeout-ms", "3000"]
+        assert main(words) == 3
+        said = capsys.readouterr().err
+        hint = "this listener speaks KIP-853's draft: use another one of controller.listener.names"
+        for address in controllers.raft_addresses.values():
+            assert f"{address}: {hint}" in said
+
+
+def served(keys: Iterable[int]) -> ServedVersions:
+    return ServedVersions(ApiVersionsResponse(api_keys=[ApiVersion(api_key=key) for key in keys]))

@@ -104,9 +104,37 @@ def test_our_own_keys_are_ignored_by_java() -> None:
     ) in texts(verdict, "note")
 
 
+def test_drafted_listeners_are_in_the_way() -> None:
+    said = dynamic(1) | {"kraft.wire.kip853.draft.listeners": "DRAFT"}
+    verdict = judge(quorum(ours(1, file=file(1, said)), ours(2), ours(3)))
+    text = (
+        "its properties file: kraft.wire.kip853.draft.listeners names DRAFT; Java doesn't speak the draft of "
+        "KIP-853, and could neither follow nor vote there"
+    )
+    assert texts(verdict) == [("controller 1", text)]
+    assert not [what for _, what in texts(verdict, "note") if "Java ignores" in what]
+    unset = said | {"kraft.wire.kip853.draft.listeners": " "}
+    assert not judge(quorum(ours(1, file=file(1, unset)), ours(2), ours(3))).is_blocked
+
+
 def test_folders_that_were_not_looked_at_are_not_known() -> None:
     elsewhere = ours(1, file=file(1, is_here=False, cluster_id="", node_id=-1))
     verdict = judge(quorum(elsewhere, ours(2, file=None), ours(3)))
     assert [node for node, _ in texts(verdict, "not known")] == ["controller 1", "controller 2"]
     assert commands(verdict, "not known") == ["kraft-wire fsck /data/1"]
     assert not verdict.is_blocked
+
+
+def test_the_leader_waits_until_the_followers_software_is_known() -> None:
+    hidden = ours(2, software="unknown", problem="timed out", features={}, settings=None)
+    step = judge(quorum(controller(1), hidden, ours(3))).step
+    assert step is not None
+    assert (step.node, step.commands) == ("controller 2", ("# find out what controller 2 runs",))
+
+
+def test_what_is_not_known_comes_before_the_kill() -> None:
+    elsewhere = ours(1, file=file(1, is_here=False, cluster_id="", node_id=-1))
+    step = judge(quorum(elsewhere, ours(2), ours(3))).step
+    assert step is not None
+    assert step.commands[0].startswith("# first clear what is not known: controller 1: /data/1 isn't on this")
+    assert step.commands[1].startswith("kill ")

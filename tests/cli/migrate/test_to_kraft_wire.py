@@ -234,7 +234,7 @@ def test_folders_that_were_not_looked_at_are_not_known() -> None:
     assert not verdict.is_blocked
 
 
-def test_a_voter_whose_software_is_not_known_comes_last() -> None:
+def test_a_voter_whose_software_is_not_known_is_left_to_be_found_out() -> None:
     hidden = controller(1, software="unknown", problem="timed out", features={}, settings=None)
     verdict = judge(quorum(hidden, ours(2), ours(3)))
     assert verdict.states["controller 1"] == "not known"

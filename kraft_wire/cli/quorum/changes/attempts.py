@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.quorum import Refused, Uncertain
+from kraft_wire.cli.quorum import NoAnswer, Refused, Uncertain
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.voter_changes import ChangeAnswer
 from kraft_wire.protocol.errors import ErrorCode
@@ -27,6 +27,7 @@ MAY_HAVE_APPENDED: Final = (
 """The leader may have appended the change: another one may have it in its log, even if this one doesn't."""
 MAY_PASS: Final = (*MAY_HAVE_APPENDED, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.BROKER_NOT_AVAILABLE)
 """The errors after which the change is sent again."""
+UNCOMMITTED: Final = "the leader has it in its log, and hasn't committed it in time"
 SEE_STATUS: Final = "`kraft-wire quorum status` shows what came of it"
 
 
@@ -48,6 +49,34 @@ class _Appended(msgspec.Struct, frozen=True):
     end_offset: int
 
 
+class CommitWatch:
+    """The commit of a change that a leader has in its log, from look to look."""
+
+    def __init__(self) -> None:
+        self._appended: _Appended | None = None
+        self._high_watermark = -1
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether the leader of the last look has the change."""
+        return self._appended is not None
+
+    @property
+    def is_committed(self) -> bool:
+        return self._appended is not None and self._high_watermark >= self._appended.end_offset
+
+    def seen(self, described: QuorumDescription, holds: bool | None) -> None:
+        """Note a look. The end of the log is that of one leader: the logs of others may end elsewhere."""
+        epoch, leader = described.leader_epoch, described.leader
+        self._high_watermark = described.high_watermark
+        if self._appended is not None and self._appended.epoch != epoch:
+            self._appended = None
+        if holds is False:
+            self._appended = None
+        elif holds and self._appended is None and leader is not None:
+            self._appended = _Appended(epoch, leader.log_end_offset)
+
+
 class Attempts:
     """The attempts to make one change, until a deadline."""
 
@@ -59,7 +88,7 @@ class Attempts:
         self._is_lost = False
         self._error = ErrorCode.NONE
         self._said = ""
-        self._appended: _Appended | None = None
+        self._commit = CommitWatch()
 
     def not_reached(self, problem: str) -> None:
         """Note that a request could not be sent."""
@@ -81,49 +110,43 @@ class Attempts:
         """Return the next step after a look at the quorum. ``holds``: whether the leader has the change in
         its log, None if that can't be seen.
 
-        Raises Refused, Uncertain.
+        Raises Refused, Uncertain; NoAnswer if it couldn't be sent in time.
         """
-        self._note_end(described, holds)
+        self._commit.seen(described, holds)
         if self.is_committed and holds is not False:
             return Step.DONE
-        if self._appended is not None and described.high_watermark >= self._appended.end_offset:
+        if self._commit.is_committed:
             return Step.DONE
         if now_s > self._deadline_s or (self._is_refused and holds is False):
             return self._give_up(holds)
-        if self.is_committed or self._is_refused or self._appended is not None:
+        if self.is_committed or self._is_refused or self._commit.is_appended:
             return Step.LOOK
         return Step.SEND
-
-    def uncertain(self, problem: str) -> Uncertain:
-        """Return the error of a change that may have been made or not."""
-        return Uncertain(f"it isn't known whether the change was made: {problem}; {SEE_STATUS}")
 
     @property
     def _is_refused(self) -> bool:
         return self._error not in (ErrorCode.NONE, *MAY_PASS)
 
-    def _note_end(self, described: QuorumDescription, holds: bool | None) -> None:
-        """Keep the end of the log that has the change, of the same leader: other logs may end elsewhere."""
-        epoch, leader = described.leader_epoch, described.leader
-        if self._appended is not None and self._appended.epoch != epoch:
-            self._appended = None
-        if holds is False:
-            self._appended = None
-        elif holds and self._appended is None and leader is not None:
-            self._appended = _Appended(epoch, leader.log_end_offset)
-
     def _give_up(self, holds: bool | None) -> Step:
         if self.is_committed:
             return Step.DONE
-        if self._appended is not None:
-            raise self.uncertain("the leader has it in its log, and hasn't committed it in time")
+        if self._commit.is_appended:
+            raise uncertain(UNCOMMITTED)
+        if not self.is_sent:
+            why = self._said or "the leader took too long to describe the quorum"
+            raise NoAnswer(f"the change wasn't sent in time: {why}. Nothing was changed")
         if self._is_lost:
-            raise self.uncertain(f"an answer was lost{self._said and f'; another one was {self._said}'}")
+            raise uncertain(f"an answer was lost{self._said and f'; another one was {self._said}'}")
         if self._is_refused:
             raise Refused(f"the leader refuses: {self._said}")
-        if self.is_sent and (holds is None or self._error in MAY_HAVE_APPENDED):
-            raise self.uncertain(f"the leader said {self._said}")
+        if holds is None or self._error in MAY_HAVE_APPENDED:
+            raise uncertain(f"the leader said {self._said}")
         raise Refused(f"the leader hasn't made the change in time: {self._said}")
+
+
+def uncertain(problem: str) -> Uncertain:
+    """Return the error of a change that may have been made or not."""
+    return Uncertain(f"it isn't known whether the change was made: {problem}; {SEE_STATUS}")
 
 
 def _text(answer: ChangeAnswer) -> str:

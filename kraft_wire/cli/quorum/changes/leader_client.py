@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kraft_wire.cli.quorum.changes.attempts import Attempts, Step
+from kraft_wire.cli.quorum.changes.attempts import UNCOMMITTED, Attempts, CommitWatch, Step, uncertain
 from kraft_wire.cli.quorum.connecting import led_quorum
 from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.client.connection import Connector
@@ -58,7 +58,7 @@ class LeaderClient:
         wait.
 
         Raises Refused; Uncertain if it isn't known whether the change was made, or if it isn't committed in
-        time; QuorumError if nothing was sent.
+        time; NoAnswer or QuorumError if nothing was sent.
         """
         attempts = Attempts(time.monotonic() + self._timeout_s)
         try:
@@ -67,18 +67,21 @@ class LeaderClient:
             if attempts.is_committed:
                 return
             if attempts.is_sent:
-                raise attempts.uncertain(_problem(error)) from None
+                raise uncertain(_problem(error)) from None
             raise
 
     def await_commit(self, holds: Holds) -> bool:
         """Wait until a change is committed that the leader has in its log, and return whether it has. Raises
         Uncertain if it isn't committed in time."""
-        attempts = Attempts(time.monotonic() + self._timeout_s)
+        deadline_s = time.monotonic() + self._timeout_s
+        commit = CommitWatch()
         while True:
             described = self.describe()
-            step = attempts.seen(described, holds(described), time.monotonic())
-            if step != Step.LOOK:
-                return step == Step.DONE
+            commit.seen(described, holds(described))
+            if commit.is_committed or not commit.is_appended:
+                return commit.is_committed
+            if time.monotonic() > deadline_s:
+                raise uncertain(UNCOMMITTED)
             time.sleep(POLL_S)
 
     def _carry_out(

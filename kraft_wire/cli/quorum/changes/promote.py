@@ -9,7 +9,7 @@ from pathlib import Path
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
-from kraft_wire.cli.quorum.changes.majorities import key_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import fetches, key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
@@ -23,6 +23,7 @@ from kraft_wire.cli.quorum.changes.newcomer import (
 from kraft_wire.cli.quorum.changes.options import directory_id_of, endpoints_of_options
 from kraft_wire.cli.quorum.changes.registrations import registrations_of
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints, ReplicaKey
 
@@ -79,13 +80,35 @@ def quorum_promote(
     keeps_up.check()
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        for voter in map(key_of, replicas_of(leader.describe().voters, node_id)):
-            if wanted in (None, voter.directory_id) and is_committed_voter(leader, voter):
-                print(f"Node {node_id} is a voter already. Nothing was changed.")
-                return EXIT_OK
+        if _votes(leader, node_id, wanted):
+            print(f"Node {node_id} is a voter already. Nothing was changed.")
+            return EXIT_OK
         key = _observer(leader, node_id, wanted, keeps_up)
         make_voter(leader, key, given or _registered(leader, key), keeps_up, yes=yes)
     return EXIT_OK
+
+
+def _votes(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> bool:
+    """Whether the node is a voter, once that is committed. Raises Unfit, Uncertain."""
+    described = leader.describe()
+    if directory_id is None:
+        _check_disk(described, node_id)
+    voters = map(key_of, replicas_of(described.voters, node_id))
+    return any(
+        directory_id in (None, voter.directory_id) and is_committed_voter(leader, voter) for voter in voters
+    )
+
+
+def _check_disk(described: QuorumDescription, node_id: int) -> None:
+    """Raise Unfit if the voter with the node id is gone, and the node fetches with another directory."""
+    for voter in replicas_of(described.voters, node_id):
+        observers = observers_of(described, node_id, None)
+        if observers and not fetches(described, voter):
+            old, new = voter.directory_id, ", ".join(str(key.directory_id) for key in observers)
+            raise Unfit(
+                f"node {node_id} votes with directory {old}, which doesn't fetch; {new} does: run "
+                f"`kraft-wire quorum remove {node_id} --directory-id {old}` first"
+            )
 
 
 def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:

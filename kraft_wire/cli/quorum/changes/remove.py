@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
-from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
+from kraft_wire.cli.quorum import JoinsAgain, NoAnswer, Refused, StillRegistered, Uncertain, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
     LIVE_WITHIN_MS,
@@ -168,7 +168,7 @@ def _refuse_if_it_joins_again(
             "or set that key to false and restart it. Nothing was changed"
         )
     if joins is None:
-        complain(f"warning: {key.id} runs, and does not say whether {AUTO_JOIN} is set")
+        complain(f"warning: controller {key.id} runs, and does not say whether {AUTO_JOIN} is set")
 
 
 # Unregistering.
@@ -215,7 +215,7 @@ def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, a
             UnregisterControllerResponse,
             lambda _: _is_not(is_registered(leader, node_id)),
         )
-    except (Refused, Uncertain) as error:
+    except (NoAnswer, Refused, Uncertain) as error:
         raise StillRegistered(f"the registration of controller {node_id} is left: {error}") from None
     print(f"The registration of controller {node_id} is removed.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -26,8 +26,9 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.client.survey import KRAFT_VERSION, NodeAnswer, static_settings_of, survey
+from kraft_wire.client.survey import NodeAnswer, static_settings_of, survey
 from kraft_wire.client.voter_changes import read_features, try_kraft_version
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.registration import Listener
 from kraft_wire.metadata.state import MetadataState
@@ -120,14 +121,39 @@ def _usage(state: MetadataState) -> Usage:
 def _controllers(settings: QuorumSettings, known: _Known, options: Options) -> tuple[Controller, ...]:
     """Ask every voter, and every controller that is registered."""
     registered = known.leader.registrations or {}
-    points = {id: endpoints[0] for id, endpoints in known.described.endpoints.items() if endpoints}
-    addresses = registered | {id: Address(point.host, point.port) for id, point in points.items()}
+    addresses = registered | _voter_addresses(known, registered)
     voters = {replica.id for replica in known.described.voters}
     in_metadata = () if known.state is None else known.state.controllers
     return tuple(
         _asked(settings, addresses.get(id), registered.get(id), _controller(known, options, id))
         for id in sorted({*voters, *registered, *in_metadata})
     )
+
+
+def _voter_addresses(known: _Known, registered: Mapping[int, Address]) -> dict[int, Address]:
+    """Return the voters' addresses on the listener that was asked. A voter without that listener has
+    registered another address, perhaps; otherwise it is its first one, which may speak KIP-853's draft."""
+    points = {
+        id: {each.listener: Address(each.host, each.port) for each in endpoints}
+        for id, endpoints in known.described.endpoints.items()
+        if endpoints
+    }
+    asked = {
+        listener
+        for id, by_listener in points.items()
+        for listener, address in by_listener.items()
+        if address in (known.leader.address, registered.get(id))
+    }
+    return {id: _voter_address(points[id], asked, registered.get(id)) for id in points}
+
+
+def _voter_address(
+    by_listener: Mapping[str, Address], asked: Collection[str], registered: Address | None
+) -> Address:
+    for listener, address in by_listener.items():
+        if listener in asked:
+            return address
+    return registered if asked and registered is not None else next(iter(by_listener.values()))
 
 
 def _controller(known: _Known, options: Options, id: int) -> Controller:

@@ -11,7 +11,6 @@ from kraft_wire.cli.quorum.migrate.facts import Ranges
 from kraft_wire.metadata.errors import FeatureError
 from kraft_wire.metadata.features.metadata_version import FEATURE_NAME, name_of
 
-KRAFT_VERSION: Final = "kraft.version"
 FIRST_TO_UPGRADE_KRAFT_VERSION: Final = 26
 """metadata.version 4.1-IV0. Voters of Kafka 4.0 and older don't tell the leader their directory ids while
 kraft.version is 0, and leaders of these releases accept an upgrade of kraft.version and don't carry it out

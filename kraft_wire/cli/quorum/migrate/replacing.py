@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kraft_wire.cli.quorum.migrate import commands
 from kraft_wire.cli.quorum.migrate.facts import (
+    CLUSTER,
     Controller,
     Finding,
     Quorum,
@@ -40,7 +41,7 @@ def replacement(
         found += of_controller(each)
     found = [*readiness(quorum, lambda each: _start(each, wanted, found)), *found]
     found += [_unknown(each) for each in controllers if states[each.name] == "not known" and each.fetches]
-    return Verdict(tuple(found), states, _step(controllers, left, states, wanted))
+    return Verdict(tuple(found), states, _step(controllers, states, wanted, found))
 
 
 def _state(controller: Controller, wanted: Software) -> State:
@@ -67,15 +68,25 @@ def _unknown(controller: Controller) -> Finding:
 
 
 def _step(
-    controllers: Sequence[Controller], left: Sequence[Controller], states: dict[str, State], wanted: Software
+    controllers: Sequence[Controller], states: dict[str, State], wanted: Software, found: Sequence[Finding]
 ) -> Step | None:
-    for each in left:
-        return Step(each.name, f"{wanted} takes over its folder", tuple(_lines(each, wanted)))
+    """Return the step of the first controller that isn't done: the leader is the last one."""
     for each in controllers:
+        if states[each.name] == "to do":
+            lines = (*_unknowns(each, found), *_lines(each, wanted))
+            return Step(each.name, f"{wanted} takes over its folder", lines)
         if states[each.name] == "not known":
             line = f"# find out what {each.name} runs"
             return Step(each.name, "its software isn't known", (line,))
     return None
+
+
+def _unknowns(controller: Controller, found: Sequence[Finding]) -> Iterator[str]:
+    """Tell what has to be cleared before the controller is stopped."""
+    for each in found:
+        if each.kind == "not known" and each.node in (CLUSTER, controller.name):
+            whose = f"{each.node}: " if each.node else ""
+            yield f"# first clear what is not known: {whose}{each.what}"
 
 
 def _lines(controller: Controller, wanted: Software) -> list[str]:

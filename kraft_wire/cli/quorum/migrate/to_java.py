@@ -20,10 +20,10 @@ from kraft_wire.cli.quorum.migrate.facts import (
     in_the_way,
     note,
 )
-from kraft_wire.cli.quorum.migrate.properties import sources, unchecked_folder
+from kraft_wire.cli.quorum.migrate.properties import items, sources, unchecked_folder
 from kraft_wire.cli.quorum.migrate.releases import release_of
 from kraft_wire.cli.quorum.migrate.replacing import replacement
-from kraft_wire.configs.own_keys import PREFIX
+from kraft_wire.configs.own_keys import DRAFT_LISTENERS_KEY, PREFIX
 from kraft_wire.metadata.features.metadata_version import FEATURE_NAME, parse_release_version
 from kraft_wire.storage.recovery.vote_guards import NO_VOTE_UP_TO
 
@@ -54,6 +54,16 @@ def _controller_findings(controller: Controller) -> Iterator[Finding]:
     yield from unchecked_folder(controller, fsck(folder.path) if folder is not None else "")
     for source in sources(controller)[:1]:
         own = sorted(key for key in source.properties if key.startswith(PREFIX))
+        drafted = items(source.properties, DRAFT_LISTENERS_KEY)
+        if drafted:
+            own.remove(DRAFT_LISTENERS_KEY)
+            yield in_the_way(
+                controller.name,
+                f"{source.text}: {DRAFT_LISTENERS_KEY} names {', '.join(drafted)}; Java doesn't speak the "
+                "draft of KIP-853, and could neither follow nor vote there",
+                "let the controllers speak with each other on a listener that isn't drafted, and remove the "
+                "key on all of them",
+            )
         if own:
             yield note(controller.name, f"{source.text}: Java ignores {', '.join(own)}")
     if folder is None:

@@ -21,12 +21,12 @@ from kraft_wire.cli.quorum.migrate.properties import kraft_wire_says, sources, u
 from kraft_wire.cli.quorum.migrate.releases import (
     FIRST_BESIDE_KRAFT_WIRE,
     FIRST_TESTED,
-    KRAFT_VERSION,
     highest_metadata_version,
     release_text,
 )
 from kraft_wire.cli.quorum.migrate.replacing import replacement
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest

@@ -24,11 +24,11 @@ from kraft_wire.cli.quorum.migrate.facts import (
 from kraft_wire.cli.quorum.migrate.properties import sources, static_voter_ids
 from kraft_wire.cli.quorum.migrate.releases import (
     FIRST_TO_UPGRADE_KRAFT_VERSION,
-    KRAFT_VERSION,
     highest_metadata_version,
     release_text,
     supports,
 )
+from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.metadata.features.metadata_version import (
     FEATURE_NAME,
     controller_registration_supported,
