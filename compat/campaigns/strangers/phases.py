@@ -14,7 +14,7 @@ import msgspec
 from compat.campaigns.strangers import rules
 from compat.campaigns.strangers.active_controller import ActiveController, NoController
 from compat.campaigns.strangers.load import CREATED, ONE_PARTITION, Figures, Load, create
-from compat.campaigns.strangers.plan import Deeds, Kind, Plan, Target
+from compat.campaigns.strangers.plan import Deeds, Kind, Plan, Target, read_deeds
 from compat.campaigns.strangers.rules import Leadership, Sighting
 from compat.campaigns.strangers.watch import LogReader, Watch, watching
 from compat.harness.chaos.cluster_topics import read_files, topics_in
@@ -216,8 +216,10 @@ class Trials:
             raise ProcessFailed(f"the strangers ended too early\n{attack.process.tail()}")
         attack.cores = attack.process.cpu_seconds() / (time.monotonic() - began_s)
         attack.process.terminate()
-        *_, last = attack.process.log_text().splitlines()
-        attack.deeds = msgspec.json.decode(last, type=Deeds)
+        try:
+            attack.deeds = read_deeds(attack.process.log_text())
+        except ValueError as error:
+            raise ProcessFailed(f"{error}\n{attack.process.tail()}") from None
 
     def _cpu_seconds(self) -> float:
         return sum(each.running_process.cpu_seconds() for each in self._quorum.controllers.values())
