@@ -2,9 +2,10 @@
 EndQuorumEpochs, Fetches and fake leaders with any epoch, from outsiders and from claimants of a voter's ids.
 The result goes to compat/campaigns/strangers.txt.
 
-Outsiders must change neither leader nor epoch. Claimants may cost one change of leader in ten seconds. While
-they go on, all nodes are killed and started again. Within five seconds of their last request, and after
-another restart, all must be well. No process may end, and every acknowledged topic must be on every node.
+Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
+started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are.
+Within five seconds of their last request, and after another restart, all must be well. No process may end, and
+every acknowledged topic must be on every node.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compat.benches.machine import this_machine
-from compat.campaigns.strangers.phases import Trial, Trials, timed_violations
+from compat.campaigns.strangers.phases import Trial, Trials, attacks_on, timed_violations
 from compat.campaigns.strangers.report import describe
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.quorum import ControllerQuorum
@@ -29,7 +30,7 @@ from kraft_wire.cli.sim import commit
 
 RESULT = Path(__file__).parents[1] / "strangers.txt"
 SYSTEMS = {"three controllers": 3, "a lone controller": 1}
-ATTACKED_PHASES = 2 * len(SYSTEMS)
+ATTACKED_PHASES = sum(len(attacks_on(nodes)) for nodes in SYSTEMS.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +83,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--minutes",
         type=float,
         default=60,
-        help="minutes of attacks, split over four phases; two quiet ones of the same length come on top "
+        help=f"minutes of attacks, split over {ATTACKED_PHASES} phases; two quiet ones of the same length "
+        "come on top "
         "(%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="the seed of what strangers send (%(default)s)")

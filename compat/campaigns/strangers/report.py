@@ -78,13 +78,20 @@ def _well_after(phase: Phase) -> str:
     return "-" if phase.well_after_s is None else f"{phase.well_after_s:.1f} s"
 
 
+def _count_of(phase: Phase) -> int:
+    return 0 if phase.deeds is None else phase.deeds.sent
+
+
 def _count(name: str) -> Callable[[Phase], str]:
     return _of_deeds(lambda phase: f"{getattr(phase.deeds, name):,}")
 
 
 ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("seconds", lambda phase: f"{phase.took_s:.0f}"),
+    ("restarts of nodes", lambda phase: f"{phase.restarts}"),
+    ("seed", lambda phase: "-" if phase.seed is None else f"{phase.seed}"),
     ("strangers' requests", _count("sent")),
+    ("... a second", _of_deeds(lambda phase: f"{_count_of(phase) / phase.took_s:.0f}")),
     ("... answered", _count("answered")),
     ("... votes granted", _count("granted")),
     ("... pre-votes granted", _count("granted_pre_votes")),
