@@ -4,8 +4,8 @@ The result goes to compat/campaigns/strangers.txt.
 
 Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
 started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are.
-Within five seconds of their last request, and after another restart, all must be well. No process may end, and
-every acknowledged topic must be on every node.
+Within five seconds of their last request, and after another restart, all must be well. No process may end,
+and every acknowledged topic must be on every node.
 """
 
 from __future__ import annotations
@@ -37,29 +37,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign and return the exit code: 1 if a rule was violated."""
     raise_on_signals()
     options = _options(arguments)
-    machine = this_machine()
-    began = datetime.now(UTC)
+    header, phase_s = _header(options), options.minutes * 60 / ATTACKED_PHASES
+    trials: list[Trial] = []
     try:
-        trials = [
-            run(name, nodes, options.minutes * 60 / ATTACKED_PHASES, options.rate, options.seed)
-            for name, nodes in SYSTEMS.items()
-        ]
+        for name, nodes in SYSTEMS.items():
+            trials.append(run(name, nodes, phase_s, options.rate, options.seed))
+            ended = (
+                "ended",
+                f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {len(trials)} of {len(SYSTEMS)} systems",
+            )
+            text = describe(trials, [*header, ended])
+            options.result.write_text(text)
     except KeyboardInterrupt:
         print("interrupted; all processes are stopped and the folder is removed", file=sys.stderr)
         return 130
     except MissingComponent as missing:
         print(f"failed: {missing}", file=sys.stderr)
         return 1
-    header = [
-        ("date", f"{began:%Y-%m-%d %H:%M} to {datetime.now(UTC):%H:%M} UTC"),
-        ("version", f"{__version__}, commit {commit()}"),
-        ("options", f"--minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"),
-        ("machine", f"{machine.cpu}, {machine.cores} cores, {machine.python}, load {machine.load:.1f}"),
-    ]
-    text = describe(trials, header)
     print(text, end="")
-    options.result.write_text(text)
     return 1 if any(trial.violations for trial in trials) else 0
+
+
+def _header(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the first lines of the result, as they are at the start: the checkout may change meanwhile."""
+    machine = this_machine()
+    return [
+        ("began", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
+        ("version", f"kraft-wire {__version__}, commit {commit()}, {machine.python}"),
+        ("options", f"--minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"),
+        ("machine", f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f} at the start"),
+    ]
 
 
 def run(name: str, nodes: int, phase_s: float, rate: float, seed: int) -> Trial:

@@ -167,22 +167,30 @@ class Trials:
     def _one_restarts(self, load: Load, watch: Watch) -> None:
         """Kill a follower and start it again and again while claimants go on. It comes back without a leader,
         believes claimants, and may cost a change of leader; the two others go on."""
-        first = len(self._leaderships)
-        with (
-            self._phase("one restarts", load, watch, self._phase_s) as (phase, _),
-            self._attack("claimants") as attack,
-        ):
-            end_s = time.monotonic() + self._phase_s
-            while time.monotonic() < end_s:
-                leader = self._quorum.leader()
-                follower = next(each for each in self._quorum.controllers.values() if each is not leader)
-                self._kill(follower)
-                follower.start()
-                phase.restarts += 1
-                self._let_pass(watch, FOLLOWER_RESTARTS_EVERY_S)
-        _note(phase, attack)
-        self._wait_until_well_again(phase)
-        self.trial.leaderships = self._leaderships[max(first - 1, 0) :]
+        self._read_leaderships()
+        before = len(self._leaderships) - 1
+        try:
+            with (
+                self._phase("one restarts", load, watch, self._phase_s) as (phase, _),
+                self._attack("claimants") as attack,
+            ):
+                self._restart_followers(phase, watch)
+            _note(phase, attack)
+            self._wait_until_well_again(phase)
+        finally:  # what was seen is judged also if the trial is broken off
+            self._read_leaderships()
+            self.trial.leaderships = self._leaderships[before:]
+
+    def _restart_followers(self, phase: Phase, watch: Watch) -> None:
+        """Restart the same follower during the phase, or another once it leads."""
+        end_s = time.monotonic() + self._phase_s
+        while time.monotonic() < end_s:
+            leader = self._quorum.leader()
+            follower = next(each for each in self._quorum.controllers.values() if each is not leader)
+            self._kill(follower)
+            follower.start()
+            phase.restarts += 1
+            self._let_pass(watch, FOLLOWER_RESTARTS_EVERY_S)
 
     def _restarted(self, load: Load, watch: Watch) -> None:
         """Kill all nodes and start them again while claimants go on: nobody leads, so more is believed."""
@@ -244,10 +252,11 @@ class Trials:
 
     def _let_pass(self, watch: Watch, phase_s: float) -> None:
         end_s = time.monotonic() + phase_s
-        while time.monotonic() < end_s:
-            if ended := watch.ended():
-                raise ProcessFailed("\n".join(ended))
+        while not (ended := watch.ended()):
+            if time.monotonic() >= end_s:
+                return
             time.sleep(LOOK_EVERY_S)
+        raise ProcessFailed("\n".join(ended))
 
     @contextmanager
     def _attack(self, kind: Kind) -> Iterator[Attack]:
