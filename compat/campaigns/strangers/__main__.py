@@ -2,9 +2,10 @@
 EndQuorumEpochs, Fetches and fake leaders with any epoch, from outsiders and from claimants of a voter's ids.
 The result goes to compat/campaigns/strangers.txt.
 
-Outsiders must change neither leader nor epoch. Claimants may cost one change of leader in ten seconds. While
-they go on, all nodes are killed and started again. Within five seconds of their last request, and after
-another restart, all must be well. No process may end, and every acknowledged topic must be on every node.
+Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
+started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are.
+Within five seconds of their last request, and after another restart, all must be well. No process may end,
+and every acknowledged topic must be on every node.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compat.benches.machine import this_machine
-from compat.campaigns.strangers.phases import Trial, Trials, timed_violations
+from compat.campaigns.strangers.phases import Trial, Trials, attacks_on, timed_violations
 from compat.campaigns.strangers.report import describe
 from compat.harness.interrupts import raise_on_signals
 from compat.harness.kafka.quorum import ControllerQuorum
@@ -29,36 +30,43 @@ from kraft_wire.cli.sim import commit
 
 RESULT = Path(__file__).parents[1] / "strangers.txt"
 SYSTEMS = {"three controllers": 3, "a lone controller": 1}
-ATTACKED_PHASES = 2 * len(SYSTEMS)
+ATTACKED_PHASES = sum(len(attacks_on(nodes)) for nodes in SYSTEMS.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign and return the exit code: 1 if a rule was violated."""
     raise_on_signals()
     options = _options(arguments)
-    machine = this_machine()
-    began = datetime.now(UTC)
+    header, phase_s = _header(options), options.minutes * 60 / ATTACKED_PHASES
+    trials: list[Trial] = []
     try:
-        trials = [
-            run(name, nodes, options.minutes * 60 / ATTACKED_PHASES, options.rate, options.seed)
-            for name, nodes in SYSTEMS.items()
-        ]
+        for name, nodes in SYSTEMS.items():
+            trials.append(run(name, nodes, phase_s, options.rate, options.seed))
+            ended = (
+                "ended",
+                f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {len(trials)} of {len(SYSTEMS)} systems",
+            )
+            text = describe(trials, [*header, ended])
+            options.result.write_text(text)
     except KeyboardInterrupt:
         print("interrupted; all processes are stopped and the folder is removed", file=sys.stderr)
         return 130
     except MissingComponent as missing:
         print(f"failed: {missing}", file=sys.stderr)
         return 1
-    header = [
-        ("date", f"{began:%Y-%m-%d %H:%M} to {datetime.now(UTC):%H:%M} UTC"),
-        ("version", f"{__version__}, commit {commit()}"),
-        ("options", f"--minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"),
-        ("machine", f"{machine.cpu}, {machine.cores} cores, {machine.python}, load {machine.load:.1f}"),
-    ]
-    text = describe(trials, header)
     print(text, end="")
-    options.result.write_text(text)
     return 1 if any(trial.violations for trial in trials) else 0
+
+
+def _header(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the first lines of the result, as they are at the start: the checkout may change meanwhile."""
+    machine = this_machine()
+    return [
+        ("began", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
+        ("version", f"kraft-wire {__version__}, commit {commit()}, {machine.python}"),
+        ("options", f"--minutes {options.minutes:g} --seed {options.seed} --rate {options.rate:g}"),
+        ("machine", f"{machine.cpu}, {machine.cores} cores, load {machine.load:.1f} at the start"),
+    ]
 
 
 def run(name: str, nodes: int, phase_s: float, rate: float, seed: int) -> Trial:
@@ -82,7 +90,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--minutes",
         type=float,
         default=60,
-        help="minutes of attacks, split over four phases; two quiet ones of the same length come on top "
+        help=f"minutes of attacks, split over {ATTACKED_PHASES} phases; two quiet ones of the same length "
+        "come on top "
         "(%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="the seed of what strangers send (%(default)s)")

@@ -51,16 +51,21 @@ class FakeLeader:
         self.visits = 0
         self._chance = random.Random(seed)
         self._node_ids = node_ids
-        self._streams: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+        self._visitors: dict[threading.Thread, socket.socket] = {}
+        self._acceptor = threading.Thread(target=self._accept)
+        self._acceptor.start()
+
+    @property
+    def visitors(self) -> int:
+        """The visitors that are remembered: those who are there, and some who have just left."""
+        return len(self._visitors)
 
     def close(self) -> None:
         """Stop listening, and close all connections."""
-        for each in (self._server, *self._streams):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
+        _shut_down(self._server)
+        self._acceptor.join()  # no visitor comes after this
+        for thread, stream in self._visitors.items():
+            _shut_down(stream)
             thread.join()
         self._server.close()
 
@@ -69,9 +74,10 @@ class FakeLeader:
             while True:
                 stream, _ = self._server.accept()
                 self.visits += 1
-                self._streams.append(stream)
-                self._threads.append(threading.Thread(target=self._serve, args=(stream,)))
-                self._threads[-1].start()
+                self._visitors = {each: its for each, its in self._visitors.items() if each.is_alive()}
+                thread = threading.Thread(target=self._serve, args=(stream,))
+                self._visitors[thread] = stream
+                thread.start()
 
     def _serve(self, stream: socket.socket) -> None:
         server = ServerSide(_served, MAX_FRAME_BYTES, lambda: None, _unanswerable)
@@ -161,6 +167,11 @@ def fake_leader(seed: int, node_ids: tuple[int, ...]) -> Iterator[FakeLeader]:
         yield leader
     finally:
         leader.close()
+
+
+def _shut_down(stream: socket.socket) -> None:
+    with suppress(OSError):  # it is closed, or its other side is
+        stream.shutdown(socket.SHUT_RDWR)
 
 
 def _foreign_record() -> bytes:

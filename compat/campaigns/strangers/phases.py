@@ -1,5 +1,5 @@
 """Run controllers under load through a quiet time, through outsiders' and through claimants' attacks; restart
-them while claimants go on, and once more when all is over."""
+a follower and then all of them while claimants go on, and once more when all is over."""
 
 from __future__ import annotations
 
@@ -14,27 +14,34 @@ import msgspec
 from compat.campaigns.strangers import rules
 from compat.campaigns.strangers.active_controller import ActiveController, NoController
 from compat.campaigns.strangers.load import CREATED, ONE_PARTITION, Figures, Load, create
-from compat.campaigns.strangers.plan import Deeds, Kind, Plan, Target
+from compat.campaigns.strangers.plan import Deeds, Kind, Plan, Target, read_deeds
 from compat.campaigns.strangers.rules import Leadership, Sighting
 from compat.campaigns.strangers.watch import LogReader, Watch, watching
 from compat.harness.chaos.cluster_topics import read_files, topics_in
-from compat.harness.kafka.quorum import ControllerQuorum, connect, directory_id
+from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect, directory_id
 from compat.harness.paths import ROOT
 from compat.harness.processes import ManagedProcess, ProcessFailed
 from compat.harness.waiting import WaitTimeout, wait_until
 from compat.harness.wire import describe_quorum
+from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 
 ATTACKERS: Final = "compat.campaigns.strangers.attackers"
 PATIENCE_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.25
-MOST_RESTARTED_S: Final = 30.0
-AFTER_CLAIMANTS, AFTER_RESTARTED, AFTER_RESTART = "after-claimants", "after-restarted", "after-restart"
-"""Topics that are created when the quorum has to be well again."""
+FOLLOWER_RESTARTS_EVERY_S: Final = 3.0
+ATTACKS: Final = ("outsiders", "claimants", "one restarts", "restarted")
+"""The phases with strangers. A lone controller has no follower that could restart."""
+
+
+def attacks_on(nodes: int) -> tuple[str, ...]:
+    """Return the names of the phases in which strangers attack so many controllers."""
+    return tuple(name for name in ATTACKS if nodes > 1 or name != "one restarts")
 
 
 class Phase(msgspec.Struct):
-    """One phase; ``deeds`` is None for the quiet one. ``cores`` and ``strangers_cores`` are the processor
+    """One phase; ``deeds`` is None for the quiet one. ``seed`` is that of its strangers. ``restarts`` counts
+    the kills and starts of nodes. ``cores`` and ``strangers_cores`` are the processor
     time that the controllers and the strangers took, in cores. ``looks`` counts the answers about leader and
     epoch. ``well_after_s`` is the time from the strangers' last request until all was well, where that is
     measured."""
@@ -46,14 +53,16 @@ class Phase(msgspec.Struct):
     epochs: tuple[int, int]
     looks: int
     cores: float
+    restarts: int = 0
+    seed: int | None = None
     deeds: Deeds | None = None
     strangers_cores: float = 0.0
     well_after_s: float | None = None
 
 
 class Trial(msgspec.Struct):
-    """What became of one quorum. ``leaderships`` are those until the first restart. ``violations`` are those
-    of rules without times."""
+    """What became of one quorum. ``leaderships`` are the last one before a follower restarts, and those while
+    it restarts. ``violations`` are those of rules without times."""
 
     name: str
     phases: list[Phase] = []
@@ -69,6 +78,7 @@ class Attack(msgspec.Struct):
     """Running strangers, and what they did once they have ended."""
 
     process: ManagedProcess
+    seed: int
     deeds: Deeds = msgspec.field(default_factory=Deeds)
     cores: float = 0.0
 
@@ -83,14 +93,18 @@ class Trials:
         self._seed = seed
         self._logs = LogReader(list(quorum.controllers.values()))
         self._leaderships: list[Leadership] = []
+        self._killed_cpu_s = 0.0
+        self._attacks = 0
+        self._phase_name = ""
+        self._well_topics: list[str] = []
         self.trial = Trial(name)
 
     def run(self) -> Trial:
         """Run all phases. What breaks the trial off is a violation, too."""
         try:
             self._run()
-        except (ProcessFailed, WaitTimeout, NoController) as failure:
-            self._violated("", [str(failure)])
+        except (ProcessFailed, WaitTimeout, NoController, ProtocolError, OSError) as failure:
+            self._violated(self._phase_name, [f"broken off: {type(failure).__name__}: {failure}"])
         return self.trial
 
     def _run(self) -> None:
@@ -105,6 +119,8 @@ class Trials:
                 self._quiet(load, watch)
                 self._outsiders(load, watch)
                 self._claimants(load, watch)
+                if "one restarts" in attacks_on(len(quorum.controllers)):
+                    self._one_restarts(load, watch)
                 self._restarted(load, watch)
                 trial.well_after_restart_s = self._restart()
         self._count_topics(load)
@@ -138,31 +154,69 @@ class Trials:
         self._violated("outsiders", rules.changed(before, sightings, phase.leaderships))
 
     def _claimants(self, load: Load, watch: Watch) -> None:
+        before = watch.latest()
         with (
-            self._phase("claimants", load, watch, self._phase_s) as (phase, _),
+            self._phase("claimants", load, watch, self._phase_s) as (phase, sightings),
             self._attack("claimants") as attack,
         ):
             self._let_pass(watch, self._phase_s)
         _note(phase, attack)
-        self._wait_until_well_again(phase, AFTER_CLAIMANTS)
-        self.trial.leaderships = list(self._leaderships)
+        self._wait_until_well_again(phase)
+        self._violated("claimants", rules.changed(before, sightings, phase.leaderships))
+
+    def _one_restarts(self, load: Load, watch: Watch) -> None:
+        """Kill a follower and start it again and again while claimants go on. It comes back without a leader,
+        believes claimants, and may cost a change of leader; the two others go on."""
+        self._read_leaderships()
+        before = len(self._leaderships) - 1
+        try:
+            with (
+                self._phase("one restarts", load, watch, self._phase_s) as (phase, _),
+                self._attack("claimants") as attack,
+            ):
+                self._restart_followers(phase, watch)
+            _note(phase, attack)
+            self._wait_until_well_again(phase)
+        finally:  # what was seen is judged also if the trial is broken off
+            self._read_leaderships()
+            self.trial.leaderships = self._leaderships[before:]
+
+    def _restart_followers(self, phase: Phase, watch: Watch) -> None:
+        """Restart the same follower during the phase, or another once it leads."""
+        end_s = time.monotonic() + self._phase_s
+        while time.monotonic() < end_s:
+            leader = self._quorum.leader()
+            follower = next(each for each in self._quorum.controllers.values() if each is not leader)
+            self._kill(follower)
+            follower.start()
+            phase.restarts += 1
+            self._let_pass(watch, FOLLOWER_RESTARTS_EVERY_S)
 
     def _restarted(self, load: Load, watch: Watch) -> None:
         """Kill all nodes and start them again while claimants go on: nobody leads, so more is believed."""
-        phase_s = min(self._phase_s, MOST_RESTARTED_S)
         with self._attack("claimants") as attack:
             for controller in self._quorum.controllers.values():
-                controller.kill()
+                self._kill(controller)
             self._quorum.start()
-            with self._phase("restarted", load, watch, phase_s) as (phase, _):
-                self._let_pass(watch, phase_s)
+            with self._phase("restarted", load, watch, self._phase_s) as (phase, _):
+                phase.restarts = len(self._quorum.controllers)
+                self._let_pass(watch, self._phase_s)
         _note(phase, attack)
-        self._wait_until_well_again(phase, AFTER_RESTARTED)
+        self._wait_until_well_again(phase)
 
-    def _wait_until_well_again(self, phase: Phase, topic: str) -> None:
+    def _kill(self, controller: Controller) -> None:
+        """Kill a controller, and read what only its process knew."""
+        self._killed_cpu_s += controller.running_process.cpu_seconds()
+        controller.kill()
+        self._read_leaderships()
+
+    def _wait_until_well_again(self, phase: Phase) -> None:
         assert phase.deeds is not None
+        first = len(self._leaderships)
+        topic = f"after-{phase.name.replace(' ', '-')}"
         phase.well_after_s = self._wait_until_well(topic) - phase.deeds.last_request_s
-        phase.leaderships += self._new_leaderships()
+        self._read_leaderships()
+        phase.leaderships += self._leaderships[first:]
 
     @contextmanager
     def _phase(
@@ -170,9 +224,11 @@ class Trials:
     ) -> Iterator[tuple[Phase, list[Sighting]]]:
         """Run a phase; what it gives is complete when the block has ended."""
         print(f"{self.trial.name}, {name}: {phase_s:.0f} s ...", flush=True)
+        self._phase_name = name
         load.take()
         watch.take()
-        self._new_leaderships()
+        self._read_leaderships()
+        first = len(self._leaderships)
         epoch, cpu_s, began_s = _highest_epoch(watch), self._cpu_seconds(), time.monotonic()
         phase = Phase(name, 0.0, Figures(), [], (epoch, epoch), 0, 0.0)
         sightings: list[Sighting] = []
@@ -181,7 +237,8 @@ class Trials:
         phase.cores = (self._cpu_seconds() - cpu_s) / phase.took_s
         phase.figures, (seen, phase.looks) = load.take(), watch.take()
         sightings += seen
-        phase.leaderships = self._new_leaderships()
+        self._read_leaderships()
+        phase.leaderships = self._leaderships[first:]
         phase.epochs = epoch, _highest_epoch(watch)
         self._count_topics(load)
         self.trial.phases.append(phase)
@@ -190,37 +247,41 @@ class Trials:
         ledger = load.ledger
         self.trial.acknowledged, self.trial.unknown = ledger.acknowledged_count, ledger.unknown_count
 
-    def _new_leaderships(self) -> list[Leadership]:
-        began = self._logs.take()
-        self._leaderships += began
-        return began
+    def _read_leaderships(self) -> None:
+        self._leaderships += self._logs.take()
 
     def _let_pass(self, watch: Watch, phase_s: float) -> None:
         end_s = time.monotonic() + phase_s
-        while time.monotonic() < end_s:
-            if ended := watch.ended():
-                raise ProcessFailed("\n".join(ended))
+        while not (ended := watch.ended()):
+            if time.monotonic() >= end_s:
+                return
             time.sleep(LOOK_EVERY_S)
+        raise ProcessFailed("\n".join(ended))
 
     @contextmanager
     def _attack(self, kind: Kind) -> Iterator[Attack]:
         """Let strangers attack during the block."""
         quorum = self._quorum
         targets = [Target(id, directory_id(id), port) for id, port in quorum.ports.items()]
-        plan = Plan(kind, targets, quorum.cluster_id, self._rate, self._seed)
+        seed = self._seed + self._attacks  # strangers don't repeat themselves
+        self._attacks += 1
+        plan = Plan(kind, targets, quorum.cluster_id, self._rate, seed)
         command = [sys.executable, "-m", ATTACKERS, msgspec.json.encode(plan).decode()]
         process = quorum.workspace.start(kind, command, {"PYTHONPATH": str(ROOT)})
-        attack, began_s = Attack(process), time.monotonic()
+        attack, began_s = Attack(process, seed), time.monotonic()
         yield attack
         if not attack.process.running:
             raise ProcessFailed(f"the strangers ended too early\n{attack.process.tail()}")
         attack.cores = attack.process.cpu_seconds() / (time.monotonic() - began_s)
         attack.process.terminate()
-        *_, last = attack.process.log_text().splitlines()
-        attack.deeds = msgspec.json.decode(last, type=Deeds)
+        try:
+            attack.deeds = read_deeds(attack.process.log_text())
+        except ValueError as error:
+            raise ProcessFailed(f"{error}\n{attack.process.tail()}") from None
 
     def _cpu_seconds(self) -> float:
-        return sum(each.running_process.cpu_seconds() for each in self._quorum.controllers.values())
+        running = (each.running_process.cpu_seconds() for each in self._quorum.controllers.values())
+        return self._killed_cpu_s + sum(running)
 
     # Afterwards.
 
@@ -233,6 +294,7 @@ class Trials:
             client.close()
         if error not in CREATED:
             raise ProcessFailed(f"{topic} was not created: {error.name}")
+        self._well_topics.append(topic)
         end_offset = wait_until(self._high_watermark, "a leader", PATIENCE_S)
         wait_until(lambda: self._all_have(end_offset), f"all voters to fetch {topic}", PATIENCE_S)
         return time.monotonic()
@@ -261,17 +323,18 @@ class Trials:
     def _restart(self) -> float:
         """Stop all controllers, start them, and return the seconds from then until all was well."""
         print(f"{self.trial.name}: restart ...", flush=True)
+        self._phase_name = "restart"
         for controller in self._quorum.controllers.values():
             controller.stop()
         began_s = time.monotonic()
         self._quorum.start()
-        return self._wait_until_well(AFTER_RESTART) - began_s
+        return self._wait_until_well("after-restart") - began_s
 
     def _lost(self, load: Load) -> list[str]:
         """Stop all controllers, and compare their files with what was acknowledged."""
         end_offset = wait_until(self._high_watermark, "a leader", PATIENCE_S)
         wait_until(lambda: self._all_have(end_offset), "all voters to have everything", PATIENCE_S)
-        for name in (AFTER_CLAIMANTS, AFTER_RESTARTED, AFTER_RESTART):
+        for name in self._well_topics:
             load.ledger.acknowledged(name, ONE_PARTITION)
         lines = []
         for controller in self._quorum.controllers.values():
@@ -296,7 +359,7 @@ def timed_violations(trial: Trial) -> list[str]:
 
 
 def _note(phase: Phase, attack: Attack) -> None:
-    phase.deeds, phase.strangers_cores = attack.deeds, attack.cores
+    phase.seed, phase.deeds, phase.strangers_cores = attack.seed, attack.deeds, attack.cores
 
 
 def _highest_epoch(watch: Watch) -> int:

@@ -51,3 +51,15 @@ class Deeds(msgspec.Struct):
         for name in ("sent", "answered", "closed", "granted", "granted_pre_votes", "visits"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.last_request_s = max(self.last_request_s, other.last_request_s)
+
+
+def read_deeds(output: str) -> Deeds:
+    """Return the deeds in the last line that the strangers have printed. Raises ValueError."""
+    lines = output.splitlines() or [""]
+    try:
+        return msgspec.json.decode(lines[-1], type=Deeds)
+    except msgspec.DecodeError as error:
+        raise ValueError(
+            f"the strangers' last line doesn't say what they did ({error}): {lines[-1]!r}; "
+            "their log says why they ended"
+        ) from None

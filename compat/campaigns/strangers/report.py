@@ -78,13 +78,20 @@ def _well_after(phase: Phase) -> str:
     return "-" if phase.well_after_s is None else f"{phase.well_after_s:.1f} s"
 
 
+def _count_of(phase: Phase) -> int:
+    return 0 if phase.deeds is None else phase.deeds.sent
+
+
 def _count(name: str) -> Callable[[Phase], str]:
     return _of_deeds(lambda phase: f"{getattr(phase.deeds, name):,}")
 
 
 ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("seconds", lambda phase: f"{phase.took_s:.0f}"),
+    ("restarts of nodes", lambda phase: f"{phase.restarts}"),
+    ("seed", lambda phase: "-" if phase.seed is None else f"{phase.seed}"),
     ("strangers' requests", _count("sent")),
+    ("... a second", _of_deeds(lambda phase: f"{_count_of(phase) / phase.took_s:.0f}")),
     ("... answered", _count("answered")),
     ("... votes granted", _count("granted")),
     ("... pre-votes granted", _count("granted_pre_votes")),
@@ -93,7 +100,8 @@ ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("looks at the nodes", lambda phase: f"{phase.looks:,}"),
     ("leaders elected", lambda phase: f"{len(phase.leaderships)}"),
     ("shortest leadership", _shortest),
-    ("epoch", lambda phase: f"{phase.epochs[0]} to {phase.epochs[1]}"),
+    ("epoch before", lambda phase: f"{phase.epochs[0]:,}"),
+    ("epoch after", lambda phase: f"{phase.epochs[1]:,}"),
     ("topics created", lambda phase: f"{len(phase.figures.creations_ms):,}"),
     ("create-topic p50", lambda phase: f"{_percentile(phase.figures.creations_ms, 50):.1f} ms"),
     ("create-topic p99", lambda phase: f"{_percentile(phase.figures.creations_ms, 99):.1f} ms"),

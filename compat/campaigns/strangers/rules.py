@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 CHANGE_EVERY_S: Final = 10.0
+"""The time for one change of leader while a follower restarts again and again among claimants."""
 CLOCKS_DIFFER_S: Final = 0.1
 """Leaderships are timed by the wall clock, when they are logged; controllers count in monotonic time."""
 WELL_WITHIN_S: Final = 5.0
@@ -34,7 +35,8 @@ class Leadership(msgspec.Struct, frozen=True):
 def changed(
     before: Mapping[int, Sighting], sightings: Sequence[Sighting], leaderships: Sequence[Leadership]
 ) -> list[str]:
-    """Return a line for each change of leader or epoch, of which outsiders may cause none."""
+    """Return a line for each change of leader or epoch, of which strangers may cause none while all voters
+    hear the leader."""
     leaders = [f"node {each.leader_id} became the leader of epoch {each.epoch}" for each in leaderships]
     return leaders + [
         f"node {each.node_id} named leader {each.leader_id} and epoch {each.epoch}; before it was leader "

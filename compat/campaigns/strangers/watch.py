@@ -33,6 +33,8 @@ class Watch:
         self._last: dict[int, Sighting] = {}
         self._sightings: list[Sighting] = []
         self._looks = 0
+        self._lock = threading.Lock()
+        """Held by whoever reads or writes what was seen: each node has its own thread."""
         self._threads = [
             threading.Thread(target=self._watch, args=(each.node_id, each.port)) for each in controllers
         ]
@@ -47,7 +49,8 @@ class Watch:
 
     def latest(self) -> dict[int, Sighting]:
         """Return the latest sighting of each node."""
-        return dict(self._last)
+        with self._lock:
+            return dict(self._last)
 
     def ended(self) -> list[str]:
         """Return a line for each process that has ended."""
@@ -59,8 +62,9 @@ class Watch:
 
     def take(self) -> tuple[list[Sighting], int]:
         """Return the new sightings, and how often nodes were looked at, since both were taken last."""
-        taken = self._sightings, self._looks
-        self._sightings, self._looks = [], 0
+        with self._lock:
+            taken = self._sightings, self._looks
+            self._sightings, self._looks = [], 0
         return taken
 
     def _watch(self, node_id: int, port: int) -> None:
@@ -77,10 +81,11 @@ class Watch:
         request = questions.fetch(None, FINISHED_EPOCH, 0, 0, 1)
         hint = questions.read_fetch(client.call(request, FETCH_VERSION, FetchResponse)).hint
         sighting = Sighting(node_id, hint.leader_id, hint.epoch)
-        self._looks += 1
-        if self._last.get(node_id) != sighting:
-            self._last[node_id] = sighting
-            self._sightings.append(sighting)
+        with self._lock:
+            self._looks += 1
+            if self._last.get(node_id) != sighting:
+                self._last[node_id] = sighting
+                self._sightings.append(sighting)
 
 
 @contextmanager

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
+
 from compat.campaigns.strangers import rules
-from compat.campaigns.strangers.phases import Trials
+from compat.campaigns.strangers.fake_leader import fake_leader
+from compat.campaigns.strangers.phases import ATTACKS, Trials
+from compat.campaigns.strangers.plan import Deeds, read_deeds
 from compat.campaigns.strangers.report import describe
 from compat.campaigns.strangers.rules import Leadership, Sighting
 from compat.harness.kafka.quorum import ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.processes import Workspace
+from compat.harness.waiting import wait_until
 
 PHASE_S = 2.0
 RATE = 200.0
@@ -21,12 +28,15 @@ def test_strangers_change_nothing_and_lose_nothing(workspace: Workspace, tool_se
     trial = Trials(quorum, "three controllers", PHASE_S, RATE, seed=1).run()
     text = describe([trial], [])
     assert not trial.violations, text
-    assert [phase.name for phase in trial.phases] == ["quiet", "outsiders", "claimants", "restarted"]
-    for phase in trial.phases[:3]:
+    assert [phase.name for phase in trial.phases] == ["quiet", *ATTACKS]
+    for phase in trial.phases[:4]:
         assert phase.looks and phase.figures.creations_ms and phase.figures.heartbeats_ms, text
     for hostile in trial.phases[1:]:
         assert hostile.deeds is not None
-        assert hostile.deeds.answered == hostile.deeds.sent > 0, text
+        assert hostile.deeds.answered > 0, text
+        if hostile.name != "one restarts":  # a node that is killed answers no more
+            assert hostile.deeds.answered == hostile.deeds.sent, text
+    assert [phase.restarts for phase in trial.phases] == [0, 0, 0, 1, 3]
     assert trial.acknowledged > 0
 
 
@@ -57,3 +67,23 @@ def test_a_leader_may_be_replaced_once_in_ten_seconds() -> None:
 def test_a_quorum_must_be_well_soon_after_the_last_request() -> None:
     assert rules.late(5.0) == []
     assert rules.late(5.1) == ["it was well 5.1 s after the last request: 5 s are allowed"]
+
+
+def test_the_last_line_of_the_strangers_says_what_they_did() -> None:
+    assert read_deeds('a warning\n{"sent":3,"answered":2}\n') == Deeds(sent=3, answered=2)
+
+
+@pytest.mark.parametrize("output", ["", "\n", "Killed\n", '{"sent":"many"}\n'])
+def test_strangers_that_dont_say_what_they_did_are_an_error(output: str) -> None:
+    with pytest.raises(ValueError, match="the strangers' last line doesn't say what they did"):
+        read_deeds(output)
+
+
+def test_the_fake_leader_forgets_visitors_that_have_left() -> None:
+    def visit() -> bool:
+        with socket.create_connection(("127.0.0.1", leader.port)):
+            pass
+        return leader.visits > 50 and leader.visitors < 10
+
+    with fake_leader(1, (100,)) as leader:
+        assert wait_until(visit, "the fake leader to forget visitors")
