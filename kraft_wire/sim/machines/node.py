@@ -17,18 +17,12 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
-from kraft_wire.protocol.messages.api_versions_response import (
-    ApiVersion,
-    ApiVersionsResponse,
-    SupportedFeatureKey,
-)
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft import executor
 from kraft_wire.raft.config import DurableState, RaftConfig
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Event, Now, Propose, RpcRequest, ShutDown, SnapshotWritten, Start, Tick
-from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.describe import describe
 from kraft_wire.sim.machines.clock import Clock
@@ -36,6 +30,7 @@ from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.event_loop import EventLoop
 from kraft_wire.sim.machines.handler_cost import HandlerCost, StepRecords, appended_records
 from kraft_wire.sim.machines.ports import SimPorts
+from kraft_wire.sim.machines.served import SERVED
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile, make_snapshot, read_snapshot
 from kraft_wire.sim.machines.world import DiskSpeed, NextFlush, World
 from kraft_wire.sim.randomness import CoreRandomness, stream
@@ -268,9 +263,7 @@ class SimNode:
     def _answer_versions(self, event: RpcRequest) -> None:
         """Answer ApiVersions, which is not the core's to answer."""
         token: Any = event.token
-        feature = SupportedFeatureKey("kraft.version", *KRAFT_VERSION_RANGE)
-        served = [ApiVersion(api_key=VoteRequest.API_KEY)]
-        self.world.network.answer(token, ApiVersionsResponse(api_keys=served, supported_features=[feature]))
+        self.world.network.answer(token, SERVED)
 
     def propose(self, values: tuple[bytes, ...]) -> bool:
         """Append a client's records. Returns False if this node doesn't take them, or has enough to do. Those
