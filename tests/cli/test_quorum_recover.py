@@ -18,8 +18,11 @@ import pytest
 from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
 from kraft_wire.cli.quorum.recover.files import read_plan
-from kraft_wire.log.batch import split_batches
-from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.log.batch import encode_batch, split_batches
+from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, meta_properties_text
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.recovery.applying import Marker
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
@@ -328,6 +331,46 @@ def test_a_damaged_survivor_is_repaired_before_the_other_one_goes_on(tmp_path: P
         assert recover("apply", plan, folders[1], "--cluster-id", CLUSTER_ID, "--yes") == 0
         controllers.start_one(other)
         assert controllers.leader() == other
+
+
+BROKER_ID = 11
+
+
+def broker_folder(lost: Lost, records: int) -> Path:
+    """The folder of a broker that has all of the survivor's log, and this many records after it."""
+    folder = lost.folder.parent / "broker"
+    shutil.copytree(lost.folder, folder)
+    properties = msgspec.structs.replace(
+        read_meta_properties(folder), node_id=BROKER_ID, directory_id=Uuid(bytes([BROKER_ID] * 16))
+    )
+    (folder / "meta.properties").write_text(meta_properties_text(properties))
+    (folder / "a-topic-0").mkdir()
+    store = Store.open(folder, node_id=BROKER_ID)
+    try:
+        record = encode_metadata_record(RegisterBrokerRecord(broker_id=BROKER_ID), 0)
+        end, epoch = store.log.end_offset, read_evidence(folder).last_epoch
+        store.log.append([encode_batch(end, epoch, 1_800_000_000_000, [record] * records)])
+        store.log.flush()
+    finally:
+        store.close()
+    return folder
+
+
+def test_a_broker_that_knows_more_is_evidence_only(lost: Lost, capsys: Capture) -> None:
+    end = read_evidence(lost.folder).log_end_offset
+    broker = broker_folder(lost, 3)
+    assert recover("collect", lost.folder, broker, "--output", lost.collected) == 0
+    assert f"{broker}: node {BROKER_ID} (broker), last epoch " in capsys.readouterr().out
+    survivor = read_evidence(lost.folder).node_id
+    collected = msgspec.json.decode(lost.collected.read_bytes())
+    assert collected["roles"] == {str(survivor): "controller", str(BROKER_ID): "broker"}
+    assert recover("plan", lost.collected, "--output", lost.plan) == 0
+    shown = capsys.readouterr().out
+    assert f"node {BROKER_ID} (broker), last epoch " in shown
+    assert f"Lost: offsets {end} to {end + 2}, which broker {BROKER_ID} has; they may have been" in shown
+    assert f"restart broker {BROKER_ID} when the controllers run; its folder stays as it is" in shown
+    assert f"node {BROKER_ID} on its old" not in shown
+    assert read_plan(lost.plan).leader_id == survivor
 
 
 def damage_the_leader(
