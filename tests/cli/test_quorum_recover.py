@@ -373,6 +373,25 @@ def test_a_broker_that_knows_more_is_evidence_only(lost: Lost, capsys: Capture) 
     assert read_plan(lost.plan).leader_id == survivor
 
 
+def test_a_broker_may_run_while_its_folder_is_collected(lost: Lost) -> None:
+    broker = broker_folder(lost, 3)
+    words = ["quorum", "recover", "collect", str(lost.folder), str(broker), "--output", str(lost.collected)]
+    running = open_folder(broker, node_id=BROKER_ID)
+    try:
+        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=GIVE_UP_S)
+    finally:
+        running.close()
+    assert (done.returncode, done.stderr) == (0, "")
+    pids = {each["node_id"]: each["controller_pid"] for each in collected_folders(lost)}
+    assert pids[BROKER_ID] == os.getpid()
+    assert recover("plan", lost.collected, "--output", lost.plan) == 0
+
+
+def collected_folders(lost: Lost) -> list[dict[str, Any]]:
+    folders: list[dict[str, Any]] = msgspec.json.decode(lost.collected.read_bytes())["folders"]
+    return folders
+
+
 def damage_the_leader(
     controllers: Controllers, records: int, position_in: Callable[[int], int]
 ) -> tuple[int, int]:

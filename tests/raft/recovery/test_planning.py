@@ -159,6 +159,14 @@ def test_a_broker_s_folder_is_neither_kept_nor_moved_away(was_voter: bool) -> No
         plan(folder(1, 3, 50), newest, keep=[9])
 
 
+def test_a_broker_may_run_and_a_combined_node_may_not() -> None:
+    """A broker's log is only read. Its end may be half written, and looks damaged then."""
+    running = broker(earlier(folder(9, 3, 60, voters=(1, 2, 3)), (1, 2, 3, 9)), controller_pid=77)
+    assert plan(folder(1, 3, 50), damaged(running)).loss.seen == (50, 60)
+    with pytest.raises(RecoveryError, match="process 77 worked on /9"):
+        plan(folder(1, 3, 50), msgspec.structs.replace(running, controller_ids=(9,)))
+
+
 def test_a_broker_among_the_voters_has_no_vote() -> None:
     """It completes no majority, and its step is that of a broker though its folder wasn't collected."""
     survivor = folder(1, 3, 50, voters=(1, 2, 9))

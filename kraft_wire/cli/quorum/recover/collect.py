@@ -15,7 +15,7 @@ def recover_collect(*directories: Path, output: Path) -> int:
     """Read every folder that is left of a quorum, and write what they say to a file. Changes no folder.
 
     Run it on each machine that has folders left, then bring the files together for `recover plan`. Brokers'
-    folders may be among them: they tell how far the lost controllers had come.
+    folders may be among them, and brokers may run: they tell how far the lost controllers had come.
 
     Exit statuses: 0 written, 2 wrong usage, 5 a folder can't be read, 1 anything else.
 
@@ -43,7 +43,7 @@ def recover_collect(*directories: Path, output: Path) -> int:
         )
         for problem in folder.problems:
             complain(f"warning: {folder.folder}: {problem}")
-        if folder.controller_pid is not None:
+        if folder.controller_pid is not None and roles[folder.node_id] != "broker":
             complain(f"warning: {folder.folder}: process {folder.controller_pid} works on it; stop it first")
     print(f"Written: {output}")
     return EXIT_OK
