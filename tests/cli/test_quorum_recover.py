@@ -637,6 +637,26 @@ def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
             assert client.config("log.retention.ms") == str(1_000_102)
 
 
+def test_voters_move_only_while_no_controller_runs(tmp_path: Path, capsys: Capture) -> None:
+    """It needn't lead: its log must not change before the plan is applied to all equal ones."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", *map(controllers.folder, controllers.addresses), "--output", collected) == 0
+        endpoints = ",".join(f"{id}@{address}" for id, address in controllers.addresses.items())
+        assert recover("plan", collected, "--output", plan, "--endpoints", endpoints) == 0
+        target = read_plan(plan).targets[0].node_id
+        other = next(id for id in controllers.addresses if id != target)
+        controllers.start_one(other).wait_for("listening")
+        before = contents(controllers.folder(target))
+        assert recover("apply", plan, controllers.folder(target), "--cluster-id", CLUSTER_ID, "--yes") == 7
+        address = controllers.addresses[other]
+        assert f"a controller runs at {address}: stop all voters first" in capsys.readouterr().err
+        assert contents(controllers.folder(target)) == before
+
+
 def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
     assert recover("collect", "--output", lost.collected) == 2
     assert recover("collect", tmp_path / "missing", "--output", lost.collected) == 5

@@ -100,7 +100,7 @@ def make_plan(
     elif votes:
         voters = _moved_voters(elected.voters, moved)
         targets = [folder for folder in votes if has_equal_log(folder, elected)]
-        steps = _moving_steps(elected, targets)
+        steps = _moving_steps(elected, targets, found)
         plan = _plan(found, inputs, now_ms, "endpoints", targets, voters, elected, steps)
     else:
         kept = _kept(usable, keep) if keep else [elected]
@@ -287,12 +287,22 @@ def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
 
 
 def _applying_steps(targets: Sequence[FolderEvidence]) -> list[str]:
-    return [f"apply the plan to the folder of node {folder.node_id}, and start it" for folder in targets]
+    """Say to apply the plan to all folders, and to start the nodes afterwards: with one of them started, the
+    plan could no longer be applied to another."""
+    applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in targets]
+    if len(targets) == 1:
+        return [f"{applying[0]}, and start it"]
+    ids = ", ".join(str(folder.node_id) for folder in targets)
+    return [*applying, f"start nodes {ids}, when the plan is applied to all their folders"]
 
 
-def _moving_steps(newest: FolderEvidence, targets: Sequence[FolderEvidence]) -> list[str]:
+def _moving_steps(
+    newest: FolderEvidence, targets: Sequence[FolderEvidence], found: Sequence[FolderEvidence]
+) -> list[str]:
     ids = {folder.node_id for folder in targets}
-    others = [voter.id for voter in newest.voters if voter.id not in ids]
+    others = [
+        voter.id for voter in newest.voters if voter.id not in ids and not is_broker_only(voter.id, found)
+    ]
     return [
         "set listeners and controller.quorum.bootstrap.servers of all nodes to the new addresses",
         *_applying_steps(targets),

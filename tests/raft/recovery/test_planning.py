@@ -422,6 +422,20 @@ def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:
     assert "start node 3 as it is: it fetches the change" in made.steps
 
 
+def test_nodes_start_after_the_plan_is_applied_to_all_folders() -> None:
+    """`apply` refuses a plan that moves voters while any of them runs."""
+    found = [folder(1, 3, 50), folder(2, 3, 50), folder(3, 3, 40)]
+    moved = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    kept = plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 50, voters=FIVE), keep=[1, 2])
+    for steps in (moved.steps, kept.steps):
+        applying = [number for number, step in enumerate(steps) if step.startswith("apply the plan")]
+        starting = [number for number, step in enumerate(steps) if step.startswith("start node")]
+        assert len(applying) == 2
+        assert max(applying) < min(starting)
+        assert "start nodes 1, 2, when the plan is applied to all their folders" in steps
+        assert not any("and start it" in step for step in steps if step.startswith("apply"))
+
+
 def test_a_moved_voter_with_two_listeners_needs_the_listener_s_name() -> None:
     points = (Endpoint("CONTROLLER", "c1", 9093), Endpoint("SECURE", "c1", 9094))
     change = VoterChange(2, 3, NOW_MS, (msgspec.structs.replace(voter(1), endpoints=points),))
