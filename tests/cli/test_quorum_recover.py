@@ -612,7 +612,7 @@ def test_a_begun_plan_isn_t_verified(lost: Lost, monkeypatch: pytest.MonkeyPatch
     assert recover("verify", lost.folder) == 0
 
 
-def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
+def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path, capsys: Capture) -> None:
     """KIP-1347: the addresses in the log are old, so no voter finds another one."""
     with three_controllers(quorum_folder(tmp_path)) as controllers:
         controllers.leader()
@@ -630,6 +630,12 @@ def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
         for id, folder in folders.items():
             done = recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes")
             assert done == (0 if id in targets else 6)
+        capsys.readouterr()
+        for id in targets:
+            assert recover("verify", folders[id]) == 0
+            shown = capsys.readouterr().out
+            for voter, address in controllers.addresses.items():
+                assert f"{voter} at CONTROLLER://{address} (directory " in shown
         controllers.start()
         controllers.write(range(100, 103))
         leader = controllers.leader()
