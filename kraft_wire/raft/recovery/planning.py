@@ -304,9 +304,10 @@ def _moving_steps(
         voter.id for voter in newest.voters if voter.id not in ids and not is_broker_only(voter.id, found)
     ]
     return [
-        "set listeners and controller.quorum.bootstrap.servers of all nodes to the new addresses",
+        "set listeners and controller.quorum.bootstrap.servers of all controllers to the new addresses",
         *_applying_steps(targets),
         *(f"start node {node_id} as it is: it fetches the change" for node_id in others),
+        "set controller.quorum.bootstrap.servers of all brokers to the new addresses, too, and restart them",
     ]
 
 

@@ -422,6 +422,13 @@ def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:
     assert "start node 3 as it is: it fetches the change" in made.steps
 
 
+def test_brokers_need_the_new_addresses_and_a_restart() -> None:
+    made = plan(folder(1, 3, 50), folder(2, 3, 50), addresses=[NewAddress(1, "new1", 19093)])
+    assert made.steps[-1] == (
+        "set controller.quorum.bootstrap.servers of all brokers to the new addresses, too, and restart them"
+    )
+
+
 def test_nodes_start_after_the_plan_is_applied_to_all_folders() -> None:
     """`apply` refuses a plan that moves voters while any of them runs."""
     found = [folder(1, 3, 50), folder(2, 3, 50), folder(3, 3, 40)]
