@@ -18,8 +18,11 @@ import pytest
 from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
 from kraft_wire.cli.quorum.recover.files import read_plan
-from kraft_wire.log.batch import split_batches
-from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN
+from kraft_wire.log.batch import encode_batch, split_batches
+from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, meta_properties_text
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.recovery.applying import Marker
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
@@ -330,6 +333,65 @@ def test_a_damaged_survivor_is_repaired_before_the_other_one_goes_on(tmp_path: P
         assert controllers.leader() == other
 
 
+BROKER_ID = 11
+
+
+def broker_folder(lost: Lost, records: int) -> Path:
+    """The folder of a broker that has all of the survivor's log, and this many records after it."""
+    folder = lost.folder.parent / "broker"
+    shutil.copytree(lost.folder, folder)
+    properties = msgspec.structs.replace(
+        read_meta_properties(folder), node_id=BROKER_ID, directory_id=Uuid(bytes([BROKER_ID] * 16))
+    )
+    (folder / "meta.properties").write_text(meta_properties_text(properties))
+    (folder / "a-topic-0").mkdir()
+    store = Store.open(folder, node_id=BROKER_ID)
+    try:
+        record = encode_metadata_record(RegisterBrokerRecord(broker_id=BROKER_ID), 0)
+        end, epoch = store.log.end_offset, read_evidence(folder).last_epoch
+        store.log.append([encode_batch(end, epoch, 1_800_000_000_000, [record] * records)])
+        store.log.flush()
+    finally:
+        store.close()
+    return folder
+
+
+def test_a_broker_that_knows_more_is_evidence_only(lost: Lost, capsys: Capture) -> None:
+    end = read_evidence(lost.folder).log_end_offset
+    broker = broker_folder(lost, 3)
+    assert recover("collect", lost.folder, broker, "--output", lost.collected) == 0
+    assert f"{broker}: node {BROKER_ID} (broker), last epoch " in capsys.readouterr().out
+    survivor = read_evidence(lost.folder).node_id
+    collected = msgspec.json.decode(lost.collected.read_bytes())
+    assert collected["roles"] == {str(survivor): "controller", str(BROKER_ID): "broker"}
+    assert recover("plan", lost.collected, "--output", lost.plan) == 0
+    shown = capsys.readouterr().out
+    assert f"node {BROKER_ID} (broker), last epoch " in shown
+    assert f"Lost: offsets {end} to {end + 2}, which broker {BROKER_ID} has; they may have been" in shown
+    assert f"restart broker {BROKER_ID} when the controllers run; its folder stays as it is" in shown
+    assert f"node {BROKER_ID} on its old" not in shown
+    assert read_plan(lost.plan).leader_id == survivor
+
+
+def test_a_broker_may_run_while_its_folder_is_collected(lost: Lost) -> None:
+    broker = broker_folder(lost, 3)
+    words = ["quorum", "recover", "collect", str(lost.folder), str(broker), "--output", str(lost.collected)]
+    running = open_folder(broker, node_id=BROKER_ID)
+    try:
+        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=GIVE_UP_S)
+    finally:
+        running.close()
+    assert (done.returncode, done.stderr) == (0, "")
+    pids = {each["node_id"]: each["controller_pid"] for each in collected_folders(lost)}
+    assert pids[BROKER_ID] == os.getpid()
+    assert recover("plan", lost.collected, "--output", lost.plan) == 0
+
+
+def collected_folders(lost: Lost) -> list[dict[str, Any]]:
+    folders: list[dict[str, Any]] = msgspec.json.decode(lost.collected.read_bytes())["folders"]
+    return folders
+
+
 def damage_the_leader(
     controllers: Controllers, records: int, position_in: Callable[[int], int]
 ) -> tuple[int, int]:
@@ -550,7 +612,7 @@ def test_a_begun_plan_isn_t_verified(lost: Lost, monkeypatch: pytest.MonkeyPatch
     assert recover("verify", lost.folder) == 0
 
 
-def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
+def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path, capsys: Capture) -> None:
     """KIP-1347: the addresses in the log are old, so no voter finds another one."""
     with three_controllers(quorum_folder(tmp_path)) as controllers:
         controllers.leader()
@@ -568,11 +630,37 @@ def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path) -> None:
         for id, folder in folders.items():
             done = recover("apply", plan, folder, "--cluster-id", CLUSTER_ID, "--yes")
             assert done == (0 if id in targets else 6)
+        capsys.readouterr()
+        for id in targets:
+            assert recover("verify", folders[id]) == 0
+            shown = capsys.readouterr().out
+            for voter, address in controllers.addresses.items():
+                assert f"{voter} at CONTROLLER://{address} (directory " in shown
         controllers.start()
         controllers.write(range(100, 103))
         leader = controllers.leader()
         with controllers.processes[leader].client() as client:
             assert client.config("log.retention.ms") == str(1_000_102)
+
+
+def test_voters_move_only_while_no_controller_runs(tmp_path: Path, capsys: Capture) -> None:
+    """It needn't lead: its log must not change before the plan is applied to all equal ones."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", *map(controllers.folder, controllers.addresses), "--output", collected) == 0
+        endpoints = ",".join(f"{id}@{address}" for id, address in controllers.addresses.items())
+        assert recover("plan", collected, "--output", plan, "--endpoints", endpoints) == 0
+        target = read_plan(plan).targets[0].node_id
+        other = next(id for id in controllers.addresses if id != target)
+        controllers.start_one(other).wait_for("listening")
+        before = contents(controllers.folder(target))
+        assert recover("apply", plan, controllers.folder(target), "--cluster-id", CLUSTER_ID, "--yes") == 7
+        address = controllers.addresses[other]
+        assert f"a controller runs at {address}: stop all voters first" in capsys.readouterr().err
+        assert contents(controllers.folder(target)) == before
 
 
 def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capture) -> None:

@@ -14,6 +14,7 @@ from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_sn
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.register_controller_record import (
     ControllerEndpoint,
     RegisterControllerRecord,
@@ -51,6 +52,10 @@ def registered(id: int) -> bytes:
         controller_id=id, end_points=[ControllerEndpoint(name="CONTROLLER", host=f"c{id}", port=9093)]
     )
     return encode_metadata_record(record, 0)
+
+
+def registered_broker(id: int) -> bytes:
+    return encode_metadata_record(RegisterBrokerRecord(broker_id=id), 0)
 
 
 def control(offset: int, epoch: int, *messages: Message) -> bytes:
@@ -97,29 +102,43 @@ def damage(folder: Path, position: int) -> None:
 def test_the_history_of_voters_and_registrations(tmp_path: Path) -> None:
     batches = [
         control(0, 1, leader()),
-        encode_batch(1, 1, TIME_MS, [registered(1), registered(2), registered(9)]),
-        control(4, 2, leader(2), voters(1, 2, 3).to_record()),
-        encode_batch(6, 2, TIME_MS, [encode_metadata_record(UnregisterControllerRecord(controller_id=9), 0)]),
+        encode_batch(1, 1, TIME_MS, [registered(1), registered(2), registered(9), registered_broker(8)]),
+        control(5, 2, leader(2), voters(1, 2, 3).to_record()),
+        encode_batch(7, 2, TIME_MS, [encode_metadata_record(UnregisterControllerRecord(controller_id=9), 0)]),
     ]
     found = read_evidence(write_folder(tmp_path / "data", batches, epoch=5))
     assert (found.cluster_id, found.node_id, found.directory_id) == ("a cluster", NODE, str(DIRECTORY))
     assert (found.quorum_epoch, found.leader_id, found.last_epoch, found.highest_epoch) == (5, 2, 2, 5)
-    assert (found.log_start_offset, found.log_end_offset, found.committed_offset) == (0, 7, 3)
+    assert (found.log_start_offset, found.log_end_offset, found.committed_offset) == (0, 8, 3)
     assert [(part.epoch, part.start_offset, part.end_offset) for part in found.epochs] == [
-        (1, 0, 4),
-        (2, 4, 7),
+        (1, 0, 5),
+        (2, 5, 8),
     ]
     assert found.epochs[1].digest == hashlib.sha256(batches[2] + batches[3]).hexdigest()
     assert [(change.offset, change.epoch, len(change.voters)) for change in found.history] == [
         (-1, 0, 2),
-        (5, 2, 3),
+        (6, 2, 3),
     ]
-    assert found.history[1].timestamp_ms == TIME_MS + 4
+    assert found.history[1].timestamp_ms == TIME_MS + 5
     assert [voter.id for voter in found.voters] == [1, 2, 3]
     assert found.kraft_version == 1
     assert sorted(found.registrations) == [1, 2]
     assert found.registrations[2] == (Endpoint("CONTROLLER", "c2", 9093),)
+    assert (found.broker_ids, found.controller_ids) == ((8,), (1, 2, 9)), "those that registered ever"
+    assert not found.has_broker_files
     assert found.problems == ()
+
+
+@pytest.mark.parametrize("name", ["topic-1-0/", "cleaner-offset-checkpoint", ".kafka_cleanshutdown"])
+def test_a_broker_s_files_beside_the_metadata_partition(tmp_path: Path, name: str) -> None:
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    (folder / "notes-2024").write_text("no folder of a partition")
+    assert not read_evidence(folder).has_broker_files
+    if name.endswith("/"):
+        (folder / name).mkdir()
+    else:
+        (folder / name).touch()
+    assert read_evidence(folder).has_broker_files
 
 
 def test_a_snapshot_in_the_log_doesn_t_hide_the_history_before_it(tmp_path: Path) -> None:

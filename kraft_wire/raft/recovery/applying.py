@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from kraft_wire.log.files import ElectionState
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 
 
@@ -83,5 +83,9 @@ def deviation(marker: Marker, found: FolderEvidence) -> str:
 
 
 def named_voters(voters: Sequence[KnownVoter]) -> str:
-    """Return the voters' ids and directory ids, as text."""
-    return ", ".join(f"{voter.id} (directory {voter.directory_id})" for voter in voters)
+    """Return the voters' ids, addresses and directory ids, as text."""
+    return "; ".join(
+        f"{voter.id} at {','.join(map(url_of, voter.endpoints)) or 'unknown'} "
+        f"(directory {voter.directory_id})"
+        for voter in voters
+    )

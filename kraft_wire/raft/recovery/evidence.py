@@ -12,6 +12,7 @@ from kraft_wire.log.control import decode_control_record
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
@@ -29,7 +30,7 @@ from kraft_wire.raft.membership.voters import (
 BEFORE_THE_LOG: Final = -1
 """The offset of the voters in the 0-0 checkpoint, which format writes."""
 _REGISTRATIONS: Final[frozenset[int]] = frozenset(
-    {RegisterControllerRecord.API_KEY, UnregisterControllerRecord.API_KEY}
+    {RegisterBrokerRecord.API_KEY, RegisterControllerRecord.API_KEY, UnregisterControllerRecord.API_KEY}
 )
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
@@ -93,8 +94,10 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     ``committed_offset`` were committed once; the log may end before it. It had the records below
     ``lost_below`` once, until damage took the end of the log; -1 if nothing is known to be missing.
     ``no_vote_up_to`` is the guard of that name, -1 without it: the node votes in later epochs only.
-    ``controller_pid`` is the process that works on the folder. ``problems`` are those that keep the log from
-    being used as it is.
+    ``broker_ids`` and ``controller_ids`` are the nodes that registered as such, ever: a combined node is in
+    both. ``has_broker_files`` says that the folder holds a broker's files, maybe beside a controller's.
+    ``controller_pid`` is the process that works on the folder, a broker or a controller. ``problems`` are
+    those that keep the log from being used as it is.
     """
 
     folder: str
@@ -115,6 +118,9 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     history: tuple[VoterChange, ...] = ()
     static_voter_ids: tuple[int, ...] = ()
     registrations: dict[int, tuple[Endpoint, ...]] = {}
+    broker_ids: tuple[int, ...] = ()
+    controller_ids: tuple[int, ...] = ()
+    has_broker_files: bool = False
     snapshots: tuple[SnapshotEvidence, ...] = ()
     controller_pid: int | None = None
     problems: tuple[str, ...] = ()
@@ -143,12 +149,14 @@ class FolderEvidence(msgspec.Struct, frozen=True):
 
 
 class QuorumHistory:
-    """Collects voters, kraft.version and controllers' registrations from batches, in the order of the log."""
+    """Collects voters, kraft.version and registrations from batches, in the order of the log."""
 
     def __init__(self) -> None:
         self.changes: list[VoterChange] = []
         self.kraft_version = 0
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
+        self.broker_ids: set[int] = set()
+        self.controller_ids: set[int] = set()
 
     def take(self, batch: Batch) -> None:
         """Add a batch of the log. Raises CorruptBatch, DecodeError."""
@@ -195,6 +203,9 @@ class QuorumHistory:
         if isinstance(message, RegisterControllerRecord):
             listeners = ((point.name, point.host, point.port) for point in message.end_points)
             self.registrations[message.controller_id] = endpoints_of(listeners)
+            self.controller_ids.add(message.controller_id)
+        elif isinstance(message, RegisterBrokerRecord):
+            self.broker_ids.add(message.broker_id)
         elif isinstance(message, UnregisterControllerRecord):
             self.registrations.pop(message.controller_id, None)
 

@@ -15,6 +15,7 @@ from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessa
 from kraft_wire.protocol.messages.leader_change_message import Voter as LeaderChangeVoter
 from kraft_wire.raft.membership.voters import VoterSet, voter_set
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
+from kraft_wire.raft.recovery.node_role import Role
 
 Kind = Literal["lost majority", "endpoints", "static"]
 Stage = Literal["untouched", "written", "moved on", "other"]
@@ -42,6 +43,7 @@ class Survivor(msgspec.Struct, frozen=True):
     is_voter: bool
     problem: str = ""
     lost_below: int = -1
+    role: Role = "controller"
 
     @property
     def is_cut(self) -> bool:

@@ -7,6 +7,8 @@ had all that was committed before it. It becomes the only voter; the others fetc
 A controller's folder that can't be used is no lost one. It may hold the newest log, or complete a majority,
 when it is repaired. So there is no plan until then, unless the operator leaves it out of account.
 
+A broker's folder is evidence only: it shows what was committed, and never goes on.
+
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
 voters and the brokers knew: a broker never follows a leader of an older epoch.
 
@@ -21,10 +23,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller, role_of
 from kraft_wire.raft.recovery.plan import (
     PLAN_VERSION,
     Kind,
@@ -40,7 +44,6 @@ from kraft_wire.raft.recovery.ranking import (
     check_inputs,
     common_end,
     has_equal_log,
-    is_controller,
     is_voter,
     problem_of,
     ranked,
@@ -78,7 +81,7 @@ def make_plan(
     if not usable:
         problems = "; ".join(f"{folder.folder}: {problem_of(folder, found)}" for folder in order)
         raise RecoveryError(f"no folder can be used: {problems}")
-    elected, votes = _electable(usable, [folder for folder in order if can_vote(folder)])
+    elected, votes = _electable(usable, [folder for folder in order if can_vote(folder, found)])
     if votes and not addresses:
         nodes = ", ".join(str(voter.node_id) for voter in votes)
         raise RecoveryError(
@@ -97,7 +100,7 @@ def make_plan(
     elif votes:
         voters = _moved_voters(elected.voters, moved)
         targets = [folder for folder in votes if has_equal_log(folder, elected)]
-        steps = _moving_steps(elected, targets)
+        steps = _moving_steps(elected, targets, found)
         plan = _plan(found, inputs, now_ms, "endpoints", targets, voters, elected, steps)
     else:
         kept = _kept(usable, keep) if keep else [elected]
@@ -113,7 +116,7 @@ def _refuse_unrepaired(
 ) -> None:
     """Raise RecoveryError for a controller's folder that has to be repaired first, and for a node of
     ``without`` that has no such folder."""
-    unrepaired = [folder for folder in order if folder.problems and is_controller(folder, found)]
+    unrepaired = [folder for folder in order if folder.problems and is_controller(folder.node_id, found)]
     wrong = sorted(set(without) - {folder.node_id for folder in unrepaired})
     if wrong:
         raise RecoveryError(
@@ -254,6 +257,7 @@ def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[Fo
         is_voter(folder, leader),
         problem_of(folder, found),
         folder.lost_below,
+        role_of(folder.node_id, found),
     )
 
 
@@ -283,32 +287,62 @@ def loss_of(kept: FolderEvidence, found: Sequence[FolderEvidence]) -> Loss:
 
 
 def _applying_steps(targets: Sequence[FolderEvidence]) -> list[str]:
-    return [f"apply the plan to the folder of node {folder.node_id}, and start it" for folder in targets]
+    """Say to apply the plan to all folders, and to start the nodes afterwards: with one of them started, the
+    plan could no longer be applied to another."""
+    applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in targets]
+    if len(targets) == 1:
+        return [f"{applying[0]}, and start it"]
+    ids = ", ".join(str(folder.node_id) for folder in targets)
+    return [*applying, f"start nodes {ids}, when the plan is applied to all their folders"]
 
 
-def _moving_steps(newest: FolderEvidence, targets: Sequence[FolderEvidence]) -> list[str]:
+def _moving_steps(
+    newest: FolderEvidence, targets: Sequence[FolderEvidence], found: Sequence[FolderEvidence]
+) -> list[str]:
     ids = {folder.node_id for folder in targets}
-    others = [voter.id for voter in newest.voters if voter.id not in ids]
+    others = [
+        voter.id for voter in newest.voters if voter.id not in ids and not is_broker_only(voter.id, found)
+    ]
     return [
-        "set listeners and controller.quorum.bootstrap.servers of all nodes to the new addresses",
+        "set listeners and controller.quorum.bootstrap.servers of all controllers to the new addresses",
         *_applying_steps(targets),
         *(f"start node {node_id} as it is: it fetches the change" for node_id in others),
+        "set controller.quorum.bootstrap.servers of all brokers to the new addresses, too, and restart them",
     ]
 
 
 def _recovery_steps(kept: Sequence[FolderEvidence], found: Sequence[FolderEvidence]) -> list[str]:
-    others = {voter.id for voter in kept[0].voters}
-    others |= {folder.node_id for folder in found if is_controller(folder, found)}
-    again = f"storage format -t {kept[0].cluster_id} --no-initial-controllers"
+    others = {voter.id for voter in kept[0].voters} | {folder.node_id for folder in found}
+    others -= {folder.node_id for folder in kept}
+    brokers = [node_id for node_id in sorted(others) if is_broker_only(node_id, found)]
     return [
         *_applying_steps(kept),
         *(
-            f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
-            "start it as an observer, and add it as a voter"
-            for node_id in sorted(others - {folder.node_id for folder in kept})
+            _replacing_step(node_id, kept[0].cluster_id, found)
+            for node_id in sorted(others.difference(brokers))
+            if is_controller(node_id, found)
+        ),
+        *(
+            f"restart broker {node_id} when the controllers run; its folder stays as it is"
+            for node_id in brokers
         ),
         "restart brokers that stop, or that don't follow the new leader",
     ]
+
+
+def _replacing_step(node_id: int, cluster_id: str, found: Sequence[FolderEvidence]) -> str:
+    """Say how a node comes back whose log may differ from the new leader's. A combined node may keep the
+    partitions of topics in the same folder; those must stay."""
+    if role_of(node_id, found) == "broker,controller":
+        return (
+            f"never start node {node_id} on its old metadata log again: it is a broker, too, so move "
+            f"{PARTITION_FOLDER} away and nothing else, start it as an observer, and add it as a voter"
+        )
+    again = f"storage format -t {cluster_id} --no-initial-controllers"
+    return (
+        f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
+        "start it as an observer, and add it as a voter"
+    )
 
 
 def static_steps(

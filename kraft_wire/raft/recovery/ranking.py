@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence, SnapshotEvidence
+from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller
 from kraft_wire.raft.recovery.plan import RecoveryError, last_digest
 
 
@@ -29,23 +30,15 @@ def ranked(found: Sequence[FolderEvidence]) -> list[FolderEvidence]:
 
 def problem_of(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> str:
     """Return why a quorum can't go on with this folder; empty if it can."""
+    if is_broker_only(folder.node_id, found):
+        return "it is a broker's"
     if folder.problems:
         return f"{folder.problems[0]}; run `kraft-wire fsck {folder.folder} --repair` and collect again"
-    if not is_controller(folder, found):
-        return "it is a broker's"
+    if not is_controller(folder.node_id, found):
+        return "no log names its node as a controller"
     if not folder.last_epoch:
         return "it has no records"
     return ""
-
-
-def is_controller(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
-    """Whether any folder knows this node as a voter or as a registered controller."""
-    return any(
-        folder.node_id in source.registrations
-        or folder.node_id in source.static_voter_ids
-        or any(voter.id == folder.node_id for change in source.history for voter in change.voters)
-        for source in found
-    )
 
 
 def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
@@ -57,10 +50,10 @@ def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
     )
 
 
-def can_vote(folder: FolderEvidence) -> bool:
+def can_vote(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
     """Whether a node votes when it is started on this folder as it is. Its log may be empty. A node that lost
-    quorum-state votes, too: it moves the election into an epoch in which it may."""
-    return not folder.problems and not folder.is_cut
+    quorum-state votes, too: it moves the election into an epoch in which it may. A broker doesn't."""
+    return not folder.problems and not folder.is_cut and not is_broker_only(folder.node_id, found)
 
 
 def votes_for(candidate: FolderEvidence, able: Sequence[FolderEvidence]) -> list[FolderEvidence]:
@@ -133,7 +126,7 @@ def check_inputs(found: Sequence[FolderEvidence]) -> None:
     if len(clusters) > 1:
         raise RecoveryError(f"the folders are of several clusters: {', '.join(clusters)}")
     for folder in found:
-        if folder.controller_pid is not None and is_controller(folder, found):
+        if folder.controller_pid is not None and not is_broker_only(folder.node_id, found):
             raise RecoveryError(
                 f"process {folder.controller_pid} worked on {folder.folder} when it was collected: stop it, "
                 "and collect again"

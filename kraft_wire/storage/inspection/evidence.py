@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,6 +43,18 @@ from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 _MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
 """The ends of the names of files that a node makes again when it starts, from the records alone."""
 
+_BROKER_FILES: Final = frozenset(
+    {
+        "cleaner-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+        ".kafka_cleanshutdown",
+    }
+)
+"""The files that a broker keeps beside the partitions' folders (LogManager, ReplicaManager)."""
+_PARTITION: Final = re.compile(r".+-[0-9]+")
+
 
 def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
@@ -79,9 +92,21 @@ def read_evidence(folder: Path) -> FolderEvidence:
         history=tuple(log.history.changes),
         static_voter_ids=tuple(voter_ids),
         registrations=log.history.registrations,
+        broker_ids=tuple(sorted(log.history.broker_ids)),
+        controller_ids=tuple(sorted(log.history.controller_ids)),
+        has_broker_files=_has_broker_files(metadata_dir),
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
         problems=tuple(_problems(inspection)),
+    )
+
+
+def _has_broker_files(metadata_dir: Path) -> bool:
+    """Whether a broker keeps its files in this folder: partitions of topics, or what it notes of them."""
+    return any(
+        path.name in _BROKER_FILES
+        or (path.name != PARTITION_FOLDER and _PARTITION.fullmatch(path.name) is not None and path.is_dir())
+        for path in metadata_dir.iterdir()
     )
 
 

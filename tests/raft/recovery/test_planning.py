@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -60,6 +61,11 @@ def folder(
 def damaged(found: FolderEvidence) -> FolderEvidence:
     """The folder with damage that a repair has to cut out first."""
     return msgspec.structs.replace(found, problems=("x.log is damaged",))
+
+
+def broker(found: FolderEvidence, **changes: Any) -> FolderEvidence:
+    """The folder of a node that registered as a broker; only with ``controller_ids`` as a controller, too."""
+    return msgspec.structs.replace(found, broker_ids=(found.node_id,), has_broker_files=True, **changes)
 
 
 def cut(found: FolderEvidence, lost_below: int) -> FolderEvidence:
@@ -129,11 +135,64 @@ def test_what_may_be_lost(committed: int, loss: Loss) -> None:
 
 
 def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
-    made = plan(folder(1, 3, 50), folder(9, 4, 80, committed=75))
+    made = plan(folder(1, 3, 50), broker(folder(9, 4, 80, committed=75)))
     assert made.leader_id == 1
     assert (made.loss.lost, made.loss.seen) == ((50, 75), (75, 80))
     assert [survivor.problem for survivor in made.survivors] == ["", "it is a broker's"]
     assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
+
+
+@pytest.mark.parametrize("was_voter", [False, True], ids=["never a voter", "a voter by mistake, once"])
+def test_a_broker_s_folder_is_neither_kept_nor_moved_away(was_voter: bool) -> None:
+    """The leader adds any node as a voter that asks for it."""
+    voters = (1, 2, 3, 9) if was_voter else (1, 2, 3)
+    newest = broker(earlier(folder(9, 4, 80, voters=(1, 2, 3)), voters))
+    made = plan(folder(1, 3, 50), newest)
+    assert (made.leader_id, [each.role for each in made.survivors]) == (1, ["controller", "broker"])
+    assert [step for step in made.steps if " 9 " in step] == [
+        "restart broker 9 when the controllers run; its folder stays as it is"
+    ]
+    for addresses in ((), [NewAddress(9, "c9", 9093, "CONTROLLER")]):
+        with pytest.raises(RecoveryError, match="no folder can be used: /9: it is a broker's"):
+            plan(newest, addresses=addresses)
+    with pytest.raises(RecoveryError, match="--keep 9: no usable folder"):
+        plan(folder(1, 3, 50), newest, keep=[9])
+
+
+def test_a_broker_may_run_and_a_combined_node_may_not() -> None:
+    """A broker's log is only read. Its end may be half written, and looks damaged then."""
+    running = broker(earlier(folder(9, 3, 60, voters=(1, 2, 3)), (1, 2, 3, 9)), controller_pid=77)
+    assert plan(folder(1, 3, 50), damaged(running)).loss.seen == (50, 60)
+    with pytest.raises(RecoveryError, match="process 77 worked on /9"):
+        plan(folder(1, 3, 50), msgspec.structs.replace(running, controller_ids=(9,)))
+
+
+def test_a_broker_among_the_voters_has_no_vote() -> None:
+    """It completes no majority, and its step is that of a broker though its folder wasn't collected."""
+    survivor = folder(1, 3, 50, voters=(1, 2, 9))
+    made = plan(survivor, broker(folder(9, 3, 50, voters=(1, 2, 9))))
+    assert (made.kind, made.voters) == ("lost majority", (voter(1),))
+    alone = plan(msgspec.structs.replace(survivor, broker_ids=(9,)))
+    assert "restart broker 9 when the controllers run; its folder stays as it is" in alone.steps
+    assert not any("node 9" in step for step in alone.steps)
+
+
+def test_a_combined_node_goes_on_and_keeps_the_partitions_of_topics() -> None:
+    """It registers as both. A folder with a broker's files alone doesn't make a voter a broker."""
+    combined = broker(folder(2, 4, 80, voters=FIVE), controller_ids=(2,))
+    by_files = msgspec.structs.replace(folder(2, 4, 80, voters=FIVE), has_broker_files=True)
+    for found in (combined, by_files):
+        made = plan(folder(1, 3, 50, voters=FIVE), found)
+        assert (made.leader_id, made.survivors[0].role) == (2, "broker,controller")
+    [step] = [
+        step for step in plan(folder(1, 3, 50, voters=FIVE), combined, keep=[1]).steps if "node 2" in step
+    ]
+    assert "move __cluster_metadata-0 away and nothing else" in step
+
+
+def test_a_node_that_no_log_names_never_goes_on() -> None:
+    made = plan(folder(1, 3, 50), folder(9, 4, 80))
+    assert [each.problem for each in made.survivors] == ["", "no log names its node as a controller"]
 
 
 LATER = (EpochEvidence(3, 0, 45, "common"), EpochEvidence(4, 45, 80, "replaced"))
@@ -361,6 +420,27 @@ def test_moved_voters_stay_voters_and_only_equal_logs_get_the_record() -> None:
         (Endpoint("CONTROLLER", "new3", 19093),),
     ]
     assert "start node 3 as it is: it fetches the change" in made.steps
+
+
+def test_brokers_need_the_new_addresses_and_a_restart() -> None:
+    made = plan(folder(1, 3, 50), folder(2, 3, 50), addresses=[NewAddress(1, "new1", 19093)])
+    assert made.steps[-1] == (
+        "set controller.quorum.bootstrap.servers of all brokers to the new addresses, too, and restart them"
+    )
+
+
+def test_nodes_start_after_the_plan_is_applied_to_all_folders() -> None:
+    """`apply` refuses a plan that moves voters while any of them runs."""
+    found = [folder(1, 3, 50), folder(2, 3, 50), folder(3, 3, 40)]
+    moved = plan(*found, addresses=[NewAddress(1, "new1", 19093)])
+    kept = plan(folder(1, 3, 50, voters=FIVE), folder(2, 3, 50, voters=FIVE), keep=[1, 2])
+    for steps in (moved.steps, kept.steps):
+        applying = [number for number, step in enumerate(steps) if step.startswith("apply the plan")]
+        starting = [number for number, step in enumerate(steps) if step.startswith("start node")]
+        assert len(applying) == 2
+        assert max(applying) < min(starting)
+        assert "start nodes 1, 2, when the plan is applied to all their folders" in steps
+        assert not any("and start it" in step for step in steps if step.startswith("apply"))
 
 
 def test_a_moved_voter_with_two_listeners_needs_the_listener_s_name() -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.recover.files import COLLECTION_VERSION, Collection, write_new
+from kraft_wire.raft.recovery.node_role import role_of
 
 
 def recover_collect(*directories: Path, output: Path) -> int:
     """Read every folder that is left of a quorum, and write what they say to a file. Changes no folder.
 
     Run it on each machine that has folders left, then bring the files together for `recover plan`. Brokers'
-    folders may be among them: they tell how far the lost controllers had come.
+    folders may be among them, and brokers may run: they tell how far the lost controllers had come.
 
     Exit statuses: 0 written, 2 wrong usage, 5 a folder can't be read, 1 anything else.
 
@@ -32,16 +33,17 @@ def recover_collect(*directories: Path, output: Path) -> int:
     if not directories:
         raise UsageError("name one folder or more: metadata.log.dir, or the first of log.dirs")
     found = [evidence_of(directory) for directory in directories]
-    write_new(output, Collection(COLLECTION_VERSION, time.time_ns() // 1_000_000, found))
+    roles = {folder.node_id: role_of(folder.node_id, found) for folder in found}
+    write_new(output, Collection(COLLECTION_VERSION, time.time_ns() // 1_000_000, found, roles))
     for folder in found:
         print(
-            f"{folder.folder}: node {folder.node_id}, last epoch {folder.last_epoch}, "
-            f"log {folder.log_start_offset} to {folder.log_end_offset}, "
+            f"{folder.folder}: node {folder.node_id} ({roles[folder.node_id]}), "
+            f"last epoch {folder.last_epoch}, log {folder.log_start_offset} to {folder.log_end_offset}, "
             f"committed up to {folder.committed_offset} or later"
         )
         for problem in folder.problems:
             complain(f"warning: {folder.folder}: {problem}")
-        if folder.controller_pid is not None:
+        if folder.controller_pid is not None and roles[folder.node_id] != "broker":
             complain(f"warning: {folder.folder}: process {folder.controller_pid} works on it; stop it first")
     print(f"Written: {output}")
     return EXIT_OK

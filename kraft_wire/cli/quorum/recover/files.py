@@ -11,19 +11,22 @@ import msgspec
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.quorum import Unfit, Unreadable
 from kraft_wire.raft.recovery.evidence import FolderEvidence
+from kraft_wire.raft.recovery.node_role import Role
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.disk import Disk
 
-COLLECTION_VERSION: Final = 1
+COLLECTION_VERSION: Final = 2
 T = TypeVar("T")
 
 
 class Collection(msgspec.Struct, frozen=True):
-    """The file of ``collect``."""
+    """The file of ``collect``. ``roles`` are the nodes' by these folders alone; a plan that has others, too,
+    may know more."""
 
     version: int
     collected_at_ms: int
     folders: list[FolderEvidence]
+    roles: dict[int, Role] = {}
 
 
 def read_collection(path: Path) -> tuple[Collection, str]:

@@ -27,7 +27,8 @@ def recover_plan(
 
     The survivor with the newest log becomes the only voter; the others are formatted again and added. If a
     majority of the voters is left and has moved to other addresses, --endpoints keeps all voters and changes
-    their addresses. A controller's folder that is damaged has to be repaired first, and collected again.
+    their addresses. A controller's folder that is damaged has to be repaired first, and collected again. A
+    broker's folder tells what is lost, and is never kept.
 
     Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, there
     is nothing to recover, or a folder has to be repaired, 1 anything else.
@@ -113,13 +114,20 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _survivor_line(survivor: Survivor) -> str:
-    role = "voter" if survivor.is_voter else "no voter"
+    role = _role(survivor)
     cut = f", cut: it had records below {survivor.lost_below} once" if survivor.is_cut else ""
     problem = f": can't be used, {survivor.problem}" if survivor.problem else ""
     return (
         f"node {survivor.node_id} ({role}), last epoch {survivor.last_epoch}, log end "
         f"{survivor.log_end_offset}{cut}, {survivor.folder}{problem}"
     )
+
+
+def _role(survivor: Survivor) -> str:
+    if survivor.role == "broker":
+        return "broker"
+    role = "voter" if survivor.is_voter else "no voter"
+    return f"{role}, broker too" if survivor.role == "broker,controller" else role
 
 
 def _what(plan: Plan) -> str:
@@ -135,6 +143,15 @@ def _voters(voters: Sequence[KnownVoter]) -> str:
     return "; ".join(shown)
 
 
+def _having(plan: Plan, offset: int) -> str:
+    """Name the folders whose logs go beyond this offset, in an epoch that the kept log doesn't outdate."""
+    return " and ".join(
+        f"{'broker' if survivor.role == 'broker' else 'node'} {survivor.node_id}"
+        for survivor in plan.survivors
+        if survivor.last_epoch >= plan.last_epoch and survivor.log_end_offset > offset
+    )
+
+
 def _loss_lines(plan: Plan) -> Iterator[str]:
     loss = plan.loss
     if plan.kind == "endpoints":
@@ -142,12 +159,15 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
         return
     if loss.seen is not None:
         first, end = loss.seen
-        yield f"Lost: offsets {first} to {end - 1}, which another folder has; they may have been committed."
+        having = _having(plan, first)
+        yield f"Lost: offsets {first} to {end - 1}, which {having} has; they may have been committed."
     if loss.lost is None and loss.kept is None:
         yield f"The kept log is known to be committed up to its end, offset {loss.unknown_from}."
     if loss.lost is not None:
         first, end = loss.lost
-        yield f"Lost: offsets {first} to {end - 1} were committed, and the kept log lacks them."
+        having = _having(plan, first)
+        though = f", though {having} has them" if having else ""
+        yield f"Lost: offsets {first} to {end - 1} were committed, and the kept log lacks them{though}."
     if loss.cut is not None:
         first, end = loss.cut
         yield (
