@@ -203,6 +203,22 @@ def test_a_change_whose_answer_is_lost_is_seen_in_the_quorum(
     assert len(sent) == 1
 
 
+def test_a_change_that_is_interrupted_after_it_was_sent_may_have_been_made(
+    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = Connection.call
+
+    def interrupted(connection: Connection, request: Message, response_class: Any, timeout_s: float) -> Any:
+        response = call(connection, request, response_class, timeout_s)
+        if isinstance(request, RemoveRaftVoterRequest):
+            raise KeyboardInterrupt
+        return response
+
+    monkeypatch.setattr(Connection, "call", interrupted)
+    assert run(quorum, "quorum", "remove", "3", "--keep-registration") == 130
+    assert "interrupted: it isn't known whether the change was made" in capsys.readouterr().err
+
+
 def test_a_refresh_whose_answer_is_lost_is_sent_again(
     quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import UsageError
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
 from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, liveness_of, replicas_of
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import add_voter
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
@@ -80,7 +80,7 @@ def make_voter(
 ) -> None:
     """Show what changes, ask, wait until the observer keeps up, and make it a voter.
 
-    Raises NotConfirmed, Lags, Refused, Uncertain.
+    Raises NotConfirmed, Interrupted, Lags, Refused, Uncertain.
     """
     before = liveness_of(leader.describe())
     for line in change_lines(before, before.with_voter(key)):
@@ -92,7 +92,8 @@ def make_voter(
         confirm()
     _await_keeping_up(leader, key, keeps_up)
     request = add_voter(leader.cluster_id, key, endpoints, leader.settings.api_timeout_ms)
-    leader.change(request, AddRaftVoterResponse, lambda described: is_voter(described, key))
+    with interruption_says(INTERRUPTED):
+        leader.change(request, AddRaftVoterResponse, lambda described: is_voter(described, key))
     print(f"Node {key.id} is a voter. The change is committed.")
 
 

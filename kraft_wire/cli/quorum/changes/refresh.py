@@ -16,7 +16,7 @@ from kraft_wire.cli.quorum.changes.registrations import (
     presence_at,
     registrations_of,
 )
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.voter_changes import register_controller
 from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
@@ -108,4 +108,5 @@ def _refresh(
     endpoint = Endpoint(listener, address.host, address.port)
     request = register_controller(node_id, incarnation_id, endpoint, features)
     # No API shows what features a controller has registered: only the leader's answer says that it is done.
-    leader.change(request, ControllerRegistrationResponse, lambda _: None)
+    with interruption_says(INTERRUPTED):
+        leader.change(request, ControllerRegistrationResponse, lambda _: None)

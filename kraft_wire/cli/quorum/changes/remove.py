@@ -27,7 +27,7 @@ from kraft_wire.cli.quorum.changes.registrations import (
     presence_at,
     registrations_of,
 )
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import AUTO_JOIN, DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
@@ -94,7 +94,8 @@ def quorum_remove(
         if voter is not None:
             _remove(leader, described, key_of(voter), address, yes=yes)
             if not keep_registration:
-                _unregister_removed(leader, key_of(voter))
+                with interruption_says(_registration_may_be_left(node_id)):
+                    _unregister_removed(leader, key_of(voter))
             return EXIT_OK
         leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
         if address is not None:
@@ -146,7 +147,8 @@ def _remove(
     if not yes:
         confirm()
     request = remove_voter(leader.cluster_id, key)
-    leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
+    with interruption_says(INTERRUPTED):
+        leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
     print(f"Node {key.id} is no voter any more. The change is committed.")
 
 
@@ -195,7 +197,8 @@ def _unregister_stopped(
     print(f"Node {node_id} is no voter. Its registration is to be removed.")
     if not yes:
         confirm()
-    _unregister(leader, node_id, directory_id, address)
+    with interruption_says(INTERRUPTED):
+        _unregister(leader, node_id, directory_id, address)
 
 
 def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address) -> None:
@@ -218,6 +221,13 @@ def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, a
     except (Refused, Uncertain) as error:
         raise StillRegistered(f"the registration of controller {node_id} is left: {error}") from None
     print(f"The registration of controller {node_id} is removed.")
+
+
+def _registration_may_be_left(node_id: int) -> str:
+    return (
+        f"interrupted: the voter is removed, and it isn't known whether controller {node_id} is registered; "
+        f"run `kraft-wire quorum remove {node_id}` again"
+    )
 
 
 def _is_not(value: bool | None) -> bool | None:
