@@ -95,7 +95,7 @@ def test_stale_asks_each_controller_itself(quorum: Controllers, capsys: Capture)
     follower = next(id for id in quorum.addresses if id != quorum.leader())
     words = ["--stale", "--bootstrap-controller", f"{quorum.addresses[follower]},{REFUSED}"]
     report = status(capsys, *words)
-    assert report["leader_id"] == quorum.leader()
+    assert (report["leader_id"], report["last_known_leader_id"]) == (None, quorum.leader())
     asked, refused = report["notes"]
     assert asked.startswith(f"{quorum.addresses[follower]} says that node {quorum.leader()} leads at ")
     assert refused.startswith(f"{REFUSED} can't be asked: ")
@@ -224,6 +224,7 @@ def test_without_a_leader_status_shows_what_is_known_and_ends_with_4(tmp_path: P
         assert main(["quorum", "status", *of(controllers), "--timeout-ms", "1500"]) == 4
         shown = capsys.readouterr()
         assert f"{controllers.addresses[survivor]} " in shown.out
+        assert "Leader          none (last known: " in shown.out
         assert shown.err.startswith("kraft-wire: no leader in 1500 ms: ")
         assert main(["quorum", "describe", "--status", *of(controllers), "--timeout-ms", "1500"]) == 4
         words = ["--stale", "--bootstrap-controller", controllers.addresses[survivor]]
