@@ -18,9 +18,12 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
-from tests.support.live_quorum import Controllers, settings, three_controllers
+from tests.support.controller_process import NODE_ID, formatted
+from tests.support.live_quorum import Controllers, settings, static_controller, three_controllers
 from tests.support.waiting import wait_until
 
 Capture = pytest.CaptureFixture[str]
@@ -203,20 +206,33 @@ def test_a_change_whose_answer_is_lost_is_seen_in_the_quorum(
     assert len(sent) == 1
 
 
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (RemoveRaftVoterRequest, "it isn't known whether the change was made"),
+        (UnregisterControllerRequest, "the voter is removed, and it isn't known whether controller"),
+    ],
+)
 def test_a_change_that_is_interrupted_after_it_was_sent_may_have_been_made(
-    quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    quorum: Controllers,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    lost: type[Message],
+    said: str,
 ) -> None:
     call = Connection.call
 
     def interrupted(connection: Connection, request: Message, response_class: Any, timeout_s: float) -> Any:
         response = call(connection, request, response_class, timeout_s)
-        if isinstance(request, RemoveRaftVoterRequest):
+        if isinstance(request, lost):
             raise KeyboardInterrupt
         return response
 
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
     monkeypatch.setattr(Connection, "call", interrupted)
-    assert run(quorum, "quorum", "remove", "3", "--keep-registration") == 130
-    assert "interrupted: it isn't known whether the change was made" in capsys.readouterr().err
+    assert run(quorum, "quorum", "remove", str(gone)) == 130
+    assert f"interrupted: {said}" in capsys.readouterr().err
 
 
 def test_a_refresh_whose_answer_is_lost_is_sent_again(
@@ -243,8 +259,14 @@ def test_it_is_uncertain_whether_a_change_is_made_that_has_no_majority(
     assert "it isn't known whether the change was made: after it was sent, no leader answered" in said
 
 
-def test_what_the_leader_refuses(quorum: Controllers, capsys: Capture) -> None:
+def test_an_observer_is_not_promoted_with_another_directory_or_listener(
+    quorum: Controllers, capsys: Capture
+) -> None:
     quorum.add_observer(4)
+    wait_until(lambda: roles(status(quorum, capsys)).get(4) == "observer", "the observer to fetch")
+    other = ("--directory-id", str(Uuid(bytes([9] * 16))), "--wait-ms", "0")
+    assert run(quorum, "quorum", "promote", "4", *other) == 6
+    assert "node 4 fetches with directory id" in capsys.readouterr().err
     assert run(quorum, "quorum", "promote", "4", "--endpoint", "OTHER://127.0.0.1:9") == 14
     refusal = "the leader refuses: INVALID_REQUEST: a voter needs an endpoint on listener CONTROLLER"
     assert refusal in capsys.readouterr().err
@@ -264,6 +286,25 @@ def test_registrations_that_the_leader_does_not_tell_are_not_taken_for_none(
     for command in (("quorum", "remove"), ("registrations", "refresh", "--id")):
         assert run(quorum, *command, *words) == 1
         assert "can't be asked: connection reset; try again" in capsys.readouterr().err
+
+
+def test_static_voters_can_not_be_changed(tmp_path: Path, capsys: Capture) -> None:
+    """It is said before anything is asked: there is no terminal here, and no --yes."""
+    with static_controller(tmp_path) as (process, address):
+        process.wait_for("first write committed")
+        newcomer = tmp_path / "newcomer"
+        newcomer.mkdir()
+        settings = {"node.id": "4", "listeners": "CONTROLLER://127.0.0.1:9"}
+        file = formatted(newcomer, settings, voters=("--no-initial-controllers",))
+        for words in (
+            ("add", str(file)),
+            ("promote", "4"),
+            ("promote", str(NODE_ID)),
+            ("remove", str(NODE_ID)),
+        ):
+            assert main(["quorum", *words, "--bootstrap-controller", address]) == 6
+            said = capsys.readouterr().err
+            assert "kraft.version is 0, so the voters are those of controller.quorum.voters: see" in said
 
 
 def test_without_agreement_nothing_changes(quorum: Controllers, capsys: Capture) -> None:

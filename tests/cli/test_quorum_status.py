@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import QuorumHistory
-from tests.support.controller_process import NODE_ID, ControllerProcess, formatted
-from tests.support.live_quorum import Controllers, three_controllers
+from tests.support.controller_process import NODE_ID
+from tests.support.live_quorum import Controllers, static_controller, three_controllers
 
 Capture = pytest.CaptureFixture[str]
 REFUSED = "127.0.0.1:1"
@@ -193,15 +192,7 @@ def test_bad_security_settings_end_with_2(tmp_path: Path, capsys: Capture) -> No
 
 
 def test_a_static_quorum_has_no_history(tmp_path: Path, capsys: Capture) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    settings = {
-        "controller.quorum.voters": f"{NODE_ID}@{address}",
-        "controller.quorum.bootstrap.servers": "",
-        "listeners": f"CONTROLLER://{address}",
-    }
-    with ControllerProcess(formatted(tmp_path, settings, voters=())) as process:
+    with static_controller(tmp_path) as (process, address):
         process.wait_for("first write committed")
         report = status(capsys, "--bootstrap-controller", address)
     assert (report["leader_id"], report["kraft_version"], report["history"]) == (NODE_ID, 0, [])

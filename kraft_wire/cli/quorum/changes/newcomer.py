@@ -66,6 +66,19 @@ def observers_of(described: QuorumDescription, node_id: int, directory_id: Uuid 
     ]
 
 
+def check_no_other_directory_fetches(
+    described: QuorumDescription, node_id: int, directory_id: Uuid | None
+) -> None:
+    """Raise Unfit if the node fetches, and only with other directory ids than this one."""
+    fetching = [key.directory_id for key in observers_of(described, node_id, None)]
+    if fetching and directory_id not in (None, *fetching):
+        ids = ", ".join(map(str, fetching))
+        raise Unfit(
+            f"node {node_id} fetches with directory id {ids}, not {directory_id}: give that one. "
+            "Nothing was changed"
+        )
+
+
 def is_voter(described: QuorumDescription, key: ReplicaKey) -> bool:
     return key in map(key_of, described.voters)
 

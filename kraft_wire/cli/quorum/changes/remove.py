@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
+from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
 from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
+from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
     LIVE_WITHIN_MS,
@@ -60,9 +61,9 @@ def quorum_remove(
     registration is that of the new one, and stays.
 
     Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    the voter has another directory, or too few voters would be left; 8 not confirmed; 11 the controller runs
-    and would join again; 12 it isn't known whether the change was made; 13 the voter is removed, its
-    registration is not; 14 the leader refuses; 1 anything else.
+    the voter has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
+    the controller runs and would join again; 12 it isn't known whether the change was made; 13 the voter is
+    removed, its registration is not; 14 the leader refuses; 1 anything else.
 
     For example:
 
@@ -90,12 +91,11 @@ def quorum_remove(
         described = leader.describe()
         registered = {} if keep_registration else registrations_of(leader)
         address = registered.get(node_id)
-        voter = _voter(described, node_id, wanted)
+        voter = _voter(leader, described, node_id, wanted)
         if voter is not None:
             _remove(leader, described, key_of(voter), address, yes=yes)
             if not keep_registration:
-                with interruption_says(_registration_may_be_left(node_id)):
-                    _unregister_removed(leader, key_of(voter))
+                _unregister_removed(leader, key_of(voter))
             return EXIT_OK
         leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
         if address is not None:
@@ -105,9 +105,13 @@ def quorum_remove(
     return EXIT_OK
 
 
-def _voter(described: QuorumDescription, node_id: int, wanted: Uuid | None) -> ReplicaDescription | None:
-    """Return the voter. Raises Unfit if it has another directory id than the wanted one."""
+def _voter(
+    leader: LeaderClient, described: QuorumDescription, node_id: int, wanted: Uuid | None
+) -> ReplicaDescription | None:
+    """Return the voter. Raises Unfit if it can't be removed with kraft.version 0, or has another directory id
+    than the wanted one."""
     for voter in replicas_of(described.voters, node_id):
+        check_voters_can_change(leader)
         if wanted in (None, voter.directory_id):
             return voter
         raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
@@ -177,12 +181,13 @@ def _refuse_if_it_joins_again(
 
 
 def _unregister_removed(leader: LeaderClient, key: ReplicaKey) -> None:
-    """Remove the registration of a voter that is removed. Raises StillRegistered."""
+    """Remove the registration of a voter that is removed. Raises StillRegistered, Interrupted."""
     try:
-        address = registrations_of(leader).get(key.id)
-        if address is not None:
-            _unregister(leader, key.id, key.directory_id, address)
-    except StillRegistered:
+        with interruption_says(_registration_may_be_left(key.id)):
+            address = registrations_of(leader).get(key.id)
+            if address is not None:
+                _unregister(leader, key.id, key.directory_id, address)
+    except (StillRegistered, Interrupted):
         raise
     except (CommandError, QuorumError) as error:
         raise StillRegistered(
