@@ -149,6 +149,8 @@ class QuorumHistory:
         self.changes: list[VoterChange] = []
         self.kraft_version = 0
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
+        self.features: dict[int, dict[str, tuple[int, int]]] = {}
+        """The lowest and the highest level of each feature that a registered controller supports."""
 
     def take(self, batch: Batch) -> None:
         """Add a batch of the log. Raises CorruptBatch, DecodeError."""
@@ -166,7 +168,7 @@ class QuorumHistory:
     def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
         CorruptBatch, DecodeError, and what ``batches`` raises."""
-        self.registrations = {}
+        self.registrations, self.features = {}, {}
         offset = snapshot_id.end_offset - 1
         for batch in batches:
             if batch.header.is_control:
@@ -195,8 +197,13 @@ class QuorumHistory:
         if isinstance(message, RegisterControllerRecord):
             listeners = ((point.name, point.host, point.port) for point in message.end_points)
             self.registrations[message.controller_id] = endpoints_of(listeners)
+            self.features[message.controller_id] = {
+                each.name: (each.min_supported_version, each.max_supported_version)
+                for each in message.features
+            }
         elif isinstance(message, UnregisterControllerRecord):
             self.registrations.pop(message.controller_id, None)
+            self.features.pop(message.controller_id, None)
 
 
 def url_of(endpoint: Endpoint) -> str:

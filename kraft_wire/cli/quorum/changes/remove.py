@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
 from kraft_wire.cli.quorum import JoinsAgain, Refused, StillRegistered, Uncertain, Unfit
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
-from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
-    LIVE_WITHIN_MS,
     change_lines,
     fetches,
     ids_text,
@@ -24,6 +21,7 @@ from kraft_wire.cli.quorum.changes.options import directory_id_of
 from kraft_wire.cli.quorum.changes.registrations import (
     Presence,
     fetching_directories,
+    has_stopped,
     is_registered,
     presence_at,
     registrations_of,
@@ -40,8 +38,6 @@ from kraft_wire.protocol.messages.unregister_controller_response import Unregist
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.wire.address import Address
-
-STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
 
 
 def quorum_remove(
@@ -248,8 +244,5 @@ def _refuse_if_it_runs(leader: LeaderClient, node_id: int, address: Address) -> 
             f"the registration of controller {node_id} is left: something answers at its address, {address}, "
             f"and doesn't say which node it is; if it is that controller, {again}"
         )
-    deadline_s = time.monotonic() + STOPPED_WITHIN_S
-    while presence == Presence.RUNS or fetching_directories(leader.describe(), node_id):
-        if presence == Presence.RUNS or time.monotonic() > deadline_s:
-            raise StillRegistered(f"controller {node_id} still runs, and would register again: {again}")
-        time.sleep(POLL_S)
+    if presence == Presence.RUNS or not has_stopped(leader, node_id):
+        raise StillRegistered(f"controller {node_id} still runs, and would register again: {again}")
