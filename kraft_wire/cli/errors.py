@@ -32,6 +32,12 @@ class UsageError(CommandError):
     EXIT_STATUS = EXIT_USAGE
 
 
+class Interrupted(CommandError):
+    """The operator interrupted a command from the keyboard. The text says what was changed."""
+
+    EXIT_STATUS = EXIT_INTERRUPTED
+
+
 def explain(error: Exception) -> str | None:
     """Return the text of an expected error; None for an internal error, whose traceback must be shown."""
     if isinstance(error, CommandError):

@@ -6,7 +6,11 @@ import pytest
 
 from kraft_wire.cli.quorum import Unfit
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS
-from kraft_wire.cli.quorum.changes.newcomer import check_no_other_directory_votes, observers_of
+from kraft_wire.cli.quorum.changes.newcomer import (
+    check_no_other_directory_fetches,
+    check_no_other_directory_votes,
+    observers_of,
+)
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.uuid import Uuid
@@ -33,6 +37,17 @@ def test_a_disk_that_was_replaced_counts_until_it_has_not_fetched_for_a_while() 
     later = quorum(replica(4, OLD, NOW_MS - LIVE_WITHIN_MS - 1), replica(4, NEW), replica(5, NEW))
     assert observers_of(later, 4, None) == [new]
     assert observers_of(later, 4, OLD) == []
+
+
+def test_a_node_that_observes_with_another_directory_is_not_taken_for_a_silent_one() -> None:
+    described = quorum(replica(4, OLD))
+    check_no_other_directory_fetches(described, 4, OLD)
+    check_no_other_directory_fetches(described, 4, None)
+    check_no_other_directory_fetches(described, 5, NEW)
+    with pytest.raises(Unfit, match=f"node 4 fetches with directory id {OLD}, not {NEW}"):
+        check_no_other_directory_fetches(described, 4, NEW)
+    later = quorum(replica(4, OLD, NOW_MS - LIVE_WITHIN_MS - 1))
+    check_no_other_directory_fetches(later, 4, NEW)
 
 
 def test_a_node_id_votes_with_one_directory() -> None:

@@ -11,17 +11,23 @@ import pytest
 
 from kraft_wire.cli import main
 from kraft_wire.cli.quorum.changes import registrations, remove
+from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.client.connection import Connection
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.client.voter_changes import register_controller
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
-from tests.support.live_quorum import Controllers, settings, three_controllers
+from tests.support.controller_process import NODE_ID, formatted
+from tests.support.live_quorum import Controllers, settings, static_controller, three_controllers
 from tests.support.waiting import wait_until
 
 Capture = pytest.CaptureFixture[str]
@@ -209,6 +215,43 @@ def test_a_change_whose_answer_is_lost_is_seen_in_the_quorum(
     assert len(sent) == 1
 
 
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (RemoveRaftVoterRequest, "it isn't known whether the change was made"),
+        (UnregisterControllerRequest, "the voter is removed, and it isn't known whether controller"),
+    ],
+)
+def test_a_change_that_is_interrupted_after_it_was_sent_may_have_been_made(
+    quorum: Controllers,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    lost: type[Message],
+    said: str,
+) -> None:
+    call = Connection.call
+
+    def interrupted(connection: Connection, request: Message, response_class: Any, timeout_s: float) -> Any:
+        response = call(connection, request, response_class, timeout_s)
+        if isinstance(request, lost):
+            raise KeyboardInterrupt
+        return response
+
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    monkeypatch.setattr(Connection, "call", interrupted)
+    assert run(quorum, "quorum", "remove", str(gone)) == 130
+    assert f"interrupted: {said}" in capsys.readouterr().err
+
+
+def register_old_features(controllers: Controllers, id: int) -> None:
+    """Register a controller that is gone with the features of an older release."""
+    listener = Endpoint("CONTROLLER", "127.0.0.1", 9)
+    request = register_controller(id, Uuid(bytes([9] * 16)), listener, {"metadata.version": (6, 33)})
+    with leader_of(settings(*controllers.addresses.values())) as leader:
+        leader.change(request, ControllerRegistrationResponse, lambda _: None)
+
+
 def test_a_refresh_whose_answer_is_lost_is_sent_again(
     quorum: Controllers, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +259,7 @@ def test_a_refresh_whose_answer_is_lost_is_sent_again(
     gone = next(id for id in quorum.addresses if id != quorum.leader())
     quorum.kill(gone)
     wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the controller to be gone")
+    register_old_features(quorum, gone)
     sent = lose_first_answer(monkeypatch, ControllerRegistrationRequest)
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
     assert len(sent) == 2
@@ -233,8 +277,14 @@ def test_it_is_uncertain_whether_a_change_is_made_that_has_no_majority(
     assert "it isn't known whether the change was made: after it was sent, no leader answered" in said
 
 
-def test_what_the_leader_refuses(quorum: Controllers, capsys: Capture) -> None:
+def test_an_observer_is_not_promoted_with_another_directory_or_listener(
+    quorum: Controllers, capsys: Capture
+) -> None:
     quorum.add_observer(4)
+    wait_until(lambda: roles(status(quorum, capsys)).get(4) == "observer", "the observer to fetch")
+    other = ("--directory-id", str(Uuid(bytes([9] * 16))), "--wait-ms", "0")
+    assert run(quorum, "quorum", "promote", "4", *other) == 6
+    assert "node 4 fetches with directory id" in capsys.readouterr().err
     assert run(quorum, "quorum", "promote", "4", "--endpoint", "OTHER://127.0.0.1:9") == 14
     refusal = "the leader refuses: INVALID_REQUEST: a voter needs an endpoint on listener CONTROLLER"
     assert refusal in capsys.readouterr().err
@@ -254,6 +304,25 @@ def test_registrations_that_the_leader_does_not_tell_are_not_taken_for_none(
     for command in (("quorum", "remove"), ("registrations", "refresh", "--id")):
         assert run(quorum, *command, *words) == 1
         assert "can't be asked: connection reset; try again" in capsys.readouterr().err
+
+
+def test_static_voters_can_not_be_changed(tmp_path: Path, capsys: Capture) -> None:
+    """It is said before anything is asked: there is no terminal here, and no --yes."""
+    with static_controller(tmp_path) as (process, address):
+        process.wait_for("first write committed")
+        newcomer = tmp_path / "newcomer"
+        newcomer.mkdir()
+        settings = {"node.id": "4", "listeners": "CONTROLLER://127.0.0.1:9"}
+        file = formatted(newcomer, settings, voters=("--no-initial-controllers",))
+        for words in (
+            ("add", str(file)),
+            ("promote", "4"),
+            ("promote", str(NODE_ID)),
+            ("remove", str(NODE_ID)),
+        ):
+            assert main(["quorum", *words, "--bootstrap-controller", address]) == 6
+            said = capsys.readouterr().err
+            assert "kraft.version is 0, so the voters are those of controller.quorum.voters: see" in said
 
 
 def test_without_agreement_nothing_changes(quorum: Controllers, capsys: Capture) -> None:
@@ -291,10 +360,14 @@ def test_a_controller_that_is_gone_gets_the_features_of_the_leader(
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 7
     assert f"controller {gone} runs, and registers its own features" in capsys.readouterr().err
     quorum.kill(gone)
-    while status(quorum, capsys)["may_fail"] == 1:
-        pass
+    nothing = f"Controller {gone} is registered with the features of the leader already. Nothing to do.\n"
+    assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
+    assert capsys.readouterr().out == nothing
+    register_old_features(quorum, gone)
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"Controller {gone} gets the features of the leader:"
-    assert "  metadata.version 7 to 33" in said
+    assert said[0] == f"Controller {gone} will be registered with what the leader supports:"
+    assert "  supports metadata.version 7 to 33" in said
     assert said[-1] == f"Controller {gone} is registered with these features. The change is committed."
+    assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
+    assert capsys.readouterr().out == nothing

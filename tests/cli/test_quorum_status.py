@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import QuorumHistory
-from tests.support.controller_process import NODE_ID, ControllerProcess, formatted
-from tests.support.live_quorum import Controllers, three_controllers
+from tests.support.controller_process import NODE_ID
+from tests.support.live_quorum import Controllers, static_controller, three_controllers
 
 Capture = pytest.CaptureFixture[str]
 REFUSED = "127.0.0.1:1"
@@ -95,7 +94,7 @@ def test_stale_asks_each_controller_itself(quorum: Controllers, capsys: Capture)
     follower = next(id for id in quorum.addresses if id != quorum.leader())
     words = ["--stale", "--bootstrap-controller", f"{quorum.addresses[follower]},{REFUSED}"]
     report = status(capsys, *words)
-    assert report["leader_id"] == quorum.leader()
+    assert (report["leader_id"], report["last_known_leader_id"]) == (None, quorum.leader())
     asked, refused = report["notes"]
     assert asked.startswith(f"{quorum.addresses[follower]} says that node {quorum.leader()} leads at ")
     assert refused.startswith(f"{REFUSED} can't be asked: ")
@@ -193,15 +192,7 @@ def test_bad_security_settings_end_with_2(tmp_path: Path, capsys: Capture) -> No
 
 
 def test_a_static_quorum_has_no_history(tmp_path: Path, capsys: Capture) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    settings = {
-        "controller.quorum.voters": f"{NODE_ID}@{address}",
-        "controller.quorum.bootstrap.servers": "",
-        "listeners": f"CONTROLLER://{address}",
-    }
-    with ControllerProcess(formatted(tmp_path, settings, voters=())) as process:
+    with static_controller(tmp_path) as (process, address):
         process.wait_for("first write committed")
         report = status(capsys, "--bootstrap-controller", address)
     assert (report["leader_id"], report["kraft_version"], report["history"]) == (NODE_ID, 0, [])
@@ -224,6 +215,7 @@ def test_without_a_leader_status_shows_what_is_known_and_ends_with_4(tmp_path: P
         assert main(["quorum", "status", *of(controllers), "--timeout-ms", "1500"]) == 4
         shown = capsys.readouterr()
         assert f"{controllers.addresses[survivor]} " in shown.out
+        assert "Leader          none (last known: " in shown.out
         assert shown.err.startswith("kraft-wire: no leader in 1500 ms: ")
         assert main(["quorum", "describe", "--status", *of(controllers), "--timeout-ms", "1500"]) == 4
         words = ["--stale", "--bootstrap-controller", controllers.addresses[survivor]]

@@ -112,12 +112,31 @@ def test_the_newest_epoch_counts_among_single_controllers() -> None:
         NodeAnswer(Address("c3", 1), "Connection refused", is_silent=True),
     ]
     report = report_of_answers(answers)
-    assert (report.leader_id, report.leader_epoch) == (None, 7)
+    assert (report.leader_id, report.last_known_leader_id, report.leader_epoch) == (None, 3, 7)
+    assert "Leader          none (last known: 3)" in text_of(report)
     assert report.notes == [
         "c1:1 says that node 3 leads, epoch 4; kraft.version 1; registrations unknown",
         "c2:1 knows no leader, epoch 7; kraft.version 1; registered controllers: none",
         "c3:1 can't be asked: Connection refused",
     ]
+
+
+def test_a_leader_is_one_that_says_so_itself() -> None:
+    follower = NodeAnswer(Address("c1", 1), leader_id=3, epoch=4)
+    leader = NodeAnswer(Address("c3", 1), leader_id=3, epoch=4, description=described(LIVE))
+    for answers, leader_id in (([follower], None), ([follower, leader], 3)):
+        report = report_of_answers(answers)
+        assert (report.leader_id, report.last_known_leader_id) == (leader_id, 3)
+
+
+def test_folders_say_who_led_last() -> None:
+    folders = [
+        FolderEvidence("/1", "a cluster", 1, "", quorum_epoch=4, leader_id=3),
+        FolderEvidence("/2", "a cluster", 2, "", quorum_epoch=5, voted_id=2),
+    ]
+    report = report_of_folders(folders)
+    assert (report.leader_id, report.last_known_leader_id) == (None, 3)
+    assert "Leader          none (last known: 3)" in text_of(report)
 
 
 def test_a_folder_whose_directory_is_not_the_voter_s() -> None:

@@ -17,7 +17,15 @@ from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.snapshot import SUFFIX, SnapshotId, parse_snapshot_file_name
 from kraft_wire.protocol.uuid import Uuid
-from tests.support.controller_process import CLUSTER_ID, COMMAND, GIVE_UP_S, Client, ControllerProcess
+from tests.support.controller_process import (
+    CLUSTER_ID,
+    COMMAND,
+    GIVE_UP_S,
+    NODE_ID,
+    Client,
+    ControllerProcess,
+    formatted,
+)
 
 QUIET: Mapping[str, str] = {"metadata.max.idle.interval.ms": "0"}
 """Settings with which the controller writes no NoOpRecords."""
@@ -225,6 +233,19 @@ def three_controllers(folder: Path, *, drafted: bool = False) -> Iterator[Contro
         yield controllers
     finally:
         controllers.close()
+
+
+@contextmanager
+def static_controller(folder: Path) -> Iterator[tuple[ControllerProcess, str]]:
+    """Run the only voter of controller.quorum.voters; gives its process and its address."""
+    address = f"127.0.0.1:{_free_ports(1)[0]}"
+    settings = {
+        "controller.quorum.voters": f"{NODE_ID}@{address}",
+        "controller.quorum.bootstrap.servers": "",
+        "listeners": f"CONTROLLER://{address}",
+    }
+    with ControllerProcess(formatted(folder, settings, voters=())) as process:
+        yield process, address
 
 
 def _format_folder(file: Path, voters: Sequence[str]) -> None:

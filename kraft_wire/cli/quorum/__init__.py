@@ -1,6 +1,6 @@
 """The commands ``kraft-wire quorum``, and their exit statuses.
 
-Beside those of every command (0 done, 1 failed, 2 wrong usage) each cause has its own:
+Beside those of every command (0 done, 1 failed, 2 wrong usage, 130 interrupted) each cause has its own:
 
 3 no controller answers; 4 controllers answer, and none leads; 5 a folder can't be read, or is damaged; 6 the
 inputs don't fit: other clusters, a majority that is left, a plan that was changed or is of another folder;

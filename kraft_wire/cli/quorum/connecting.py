@@ -9,6 +9,7 @@ from typing import Final
 
 from kraft_wire.cli.errors import CommandError, UsageError
 from kraft_wire.cli.quorum import NoAnswer, NoLeader
+from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, interruption_says
 from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
@@ -65,8 +66,12 @@ def client_errors() -> Iterator[None]:
 
 @contextmanager
 def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
-    """Give a client of the quorum. A request that no leader answers raises NoAnswer or NoLeader."""
-    with client_errors(), QuorumClient(settings) as quorum:
+    """Give a client of the quorum. A request that no leader answers raises NoAnswer or NoLeader.
+
+    An interruption raises Interrupted, which says that nothing was changed: a caller that sends a change has
+    its own text (``interruption_says``).
+    """
+    with interruption_says(NOTHING_CHANGED), client_errors(), QuorumClient(settings) as quorum:
         try:
             yield quorum
         except QuorumUnreachable as error:

@@ -59,10 +59,14 @@ class VotersRow(msgspec.Struct):
 
 
 class StatusReport(msgspec.Struct):
-    """The output of --json. ``may_fail`` is how many more voters may fail, None if it can't be known."""
+    """The output of --json. ``may_fail`` is how many more voters may fail, None if it can't be known.
+
+    ``leader_id`` is the node that leads by its own account; ``last_known_leader_id`` may be gone.
+    """
 
     cluster_id: str | None = None
     leader_id: int | None = None
+    last_known_leader_id: int | None = None
     leader_epoch: int | None = None
     high_watermark: int | None = None
     kraft_version: int | None = None
@@ -109,6 +113,7 @@ def report_of_leader(
     report = StatusReport(
         cluster_id=cluster_id,
         leader_id=described.leader_id,
+        last_known_leader_id=described.leader_id,
         leader_epoch=described.leader_epoch,
         high_watermark=described.high_watermark,
         kraft_version=known.kraft_version,
@@ -173,7 +178,8 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
     report = StatusReport()
     if latest is not None:
         report.leader_epoch = latest.epoch
-        report.leader_id = _known(latest.leader_id)
+        report.leader_id = latest.leader_id if latest.leads else None
+        report.last_known_leader_id = _latest_leader((a.epoch, a.leader_id) for a in known)
         report.kraft_version = latest.kraft_version
         report.cluster_id = next((a.cluster_id for a in known if a.cluster_id is not None), None)
     for answer in answers:
@@ -182,6 +188,12 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
         else:
             report.notes.append(f"{answer.address} {_says(answer)}")
     return report
+
+
+def _latest_leader(remembered: Iterable[tuple[int, int]]) -> int | None:
+    """Return the leader of the latest epoch that has one, of pairs of an epoch and its leader's id."""
+    _, leader_id = max((each for each in remembered if each[1] >= 0), default=(-1, -1))
+    return _known(leader_id)
 
 
 def _says(answer: NodeAnswer) -> str:
@@ -209,6 +221,7 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
     voters = {voter.id: voter for voter in latest.voters}
     report = StatusReport(
         cluster_id=latest.cluster_id,
+        last_known_leader_id=_latest_leader((folder.quorum_epoch, folder.leader_id) for folder in found),
         leader_epoch=max(folder.highest_epoch for folder in found),
         kraft_version=latest.kraft_version,
         high_watermark=max(folder.committed_offset for folder in found),
@@ -284,7 +297,7 @@ def time_text(time_ms: int) -> str:
 def text_of(report: StatusReport) -> Iterator[str]:
     """Yield the lines of the report."""
     yield f"Cluster         {_or_unknown(report.cluster_id)}"
-    yield f"Leader          {'none known' if report.leader_id is None else report.leader_id}"
+    yield f"Leader          {_leader_text(report)}"
     yield f"Epoch           {_or_unknown(report.leader_epoch)}"
     yield f"Committed up to {_or_unknown(report.high_watermark)}"
     yield f"kraft.version   {_or_unknown(report.kraft_version)}"
@@ -305,6 +318,13 @@ def text_of(report: StatusReport) -> Iterator[str]:
             ids = ", ".join(map(str, row.voters))
             change = f"  ({row.change})" if row.change else ""
             yield f"  {where}, epoch {row.epoch}, {row.time}: {ids}{change}"
+
+
+def _leader_text(report: StatusReport) -> str:
+    if report.leader_id is not None:
+        return str(report.leader_id)
+    last = report.last_known_leader_id
+    return "none known" if last is None else f"none (last known: {last})"
 
 
 def _may_fail_text(number: int) -> str:

@@ -157,6 +157,8 @@ class QuorumHistory:
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
         self.broker_ids: set[int] = set()
         self.controller_ids: set[int] = set()
+        self.features: dict[int, dict[str, tuple[int, int]]] = {}
+        """The lowest and the highest level of each feature that a registered controller supports."""
 
     def take(self, batch: Batch) -> None:
         """Add a batch of the log. Raises CorruptBatch, DecodeError."""
@@ -174,7 +176,7 @@ class QuorumHistory:
     def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
         CorruptBatch, DecodeError, and what ``batches`` raises."""
-        self.registrations = {}
+        self.registrations, self.features = {}, {}
         offset = snapshot_id.end_offset - 1
         for batch in batches:
             if batch.header.is_control:
@@ -204,10 +206,15 @@ class QuorumHistory:
             listeners = ((point.name, point.host, point.port) for point in message.end_points)
             self.registrations[message.controller_id] = endpoints_of(listeners)
             self.controller_ids.add(message.controller_id)
+            self.features[message.controller_id] = {
+                each.name: (each.min_supported_version, each.max_supported_version)
+                for each in message.features
+            }
         elif isinstance(message, RegisterBrokerRecord):
             self.broker_ids.add(message.broker_id)
         elif isinstance(message, UnregisterControllerRecord):
             self.registrations.pop(message.controller_id, None)
+            self.features.pop(message.controller_id, None)
 
 
 def url_of(endpoint: Endpoint) -> str:

@@ -162,7 +162,7 @@ class Operator:
         are. Some of those whose disks were lost come back on these."""
         cluster = self._cluster
         kept = {target.node_id for target in plan.targets}
-        unknown = {folder.node_id for folder in found if not is_controller(folder, found)}
+        unknown = {folder.node_id for folder in found if not is_controller(folder.node_id, found)}
         for node in cluster.nodes.values():
             if node.id not in kept | unknown | lost.keys():
                 cluster.replace_disk(node)

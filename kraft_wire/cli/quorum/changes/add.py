@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.quorum import Unfit
+from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
@@ -42,9 +43,9 @@ def quorum_add(
     the controller must run; this command waits for it. From elsewhere, use `quorum promote`.
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
-    leads; 6 the node is a voter with another directory, or its folder is of another cluster or has no
-    directory id; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known whether the change was
-    made; 14 the leader refuses; 1 anything else.
+    leads; 6 the node is a voter with another directory, its folder is of another cluster, or kraft.version is
+    0; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known whether the change was made; 14 the
+    leader refuses; 1 anything else.
 
     For example:
 
@@ -71,11 +72,10 @@ def quorum_add(
     """
     keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
     keeps_up.check()
-    node = load_node_config(str(config))
-    if not node.is_controller:
-        raise UsageError(f"{config}: process.roles has no controller")
+    node = _controller_of(config)
     endpoints = _endpoints(node)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+        check_voters_can_change(leader)
         key = _key(node, leader.cluster_id)
         if is_committed_voter(leader, key):
             print(f"Node {key.id} is a voter already. Nothing was changed.")
@@ -83,6 +83,14 @@ def quorum_add(
         check_no_other_directory_votes(leader.describe(), key.id, key.directory_id)
         make_voter(leader, key, endpoints, keeps_up, yes=yes)
     return EXIT_OK
+
+
+def _controller_of(config: Path) -> NodeConfig:
+    """Read the properties file of a controller. Raises UsageError for that of another node."""
+    node = load_node_config(str(config))
+    if not node.is_controller:
+        raise UsageError(f"{config}: process.roles has no controller")
+    return node
 
 
 def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:

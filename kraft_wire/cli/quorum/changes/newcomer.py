@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import UsageError
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
 from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, liveness_of, replicas_of
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import add_voter
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
@@ -66,6 +66,19 @@ def observers_of(described: QuorumDescription, node_id: int, directory_id: Uuid 
     ]
 
 
+def check_no_other_directory_fetches(
+    described: QuorumDescription, node_id: int, directory_id: Uuid | None
+) -> None:
+    """Raise Unfit if the node fetches, and only with other directory ids than this one."""
+    fetching = [key.directory_id for key in observers_of(described, node_id, None)]
+    if fetching and directory_id not in (None, *fetching):
+        ids = ", ".join(map(str, fetching))
+        raise Unfit(
+            f"node {node_id} fetches with directory id {ids}, not {directory_id}: give that one. "
+            "Nothing was changed"
+        )
+
+
 def is_voter(described: QuorumDescription, key: ReplicaKey) -> bool:
     return key in map(key_of, described.voters)
 
@@ -80,7 +93,7 @@ def make_voter(
 ) -> None:
     """Show what changes, ask, wait until the observer keeps up, and make it a voter.
 
-    Raises NotConfirmed, Lags, Refused, Uncertain.
+    Raises NotConfirmed, Interrupted, Lags, Refused, Uncertain.
     """
     before = liveness_of(leader.describe())
     for line in change_lines(before, before.with_voter(key)):
@@ -92,7 +105,8 @@ def make_voter(
         confirm()
     _await_keeping_up(leader, key, keeps_up)
     request = add_voter(leader.cluster_id, key, endpoints, leader.settings.api_timeout_ms)
-    leader.change(request, AddRaftVoterResponse, lambda described: is_voter(described, key))
+    with interruption_says(INTERRUPTED):
+        leader.change(request, AddRaftVoterResponse, lambda described: is_voter(described, key))
     print(f"Node {key.id} is a voter. The change is committed.")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
+from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import fetches, key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
@@ -15,6 +16,7 @@ from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_STEADY_MS,
     DEFAULT_WAIT_MS,
     KeepsUp,
+    check_no_other_directory_fetches,
     check_no_other_directory_votes,
     is_committed_voter,
     make_voter,
@@ -45,8 +47,8 @@ def quorum_promote(
     """Make an observer a voter, once it has kept up with the log for a while. Shows what changes, and asks.
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
-    leads; 6 the node is a voter with another directory; 8 not confirmed; 10 it doesn't fetch or keep up; 12
-    it isn't known whether the change was made; 14 the leader refuses; 1 anything else.
+    leads; 6 the node has another directory, or kraft.version is 0; 8 not confirmed; 10 it doesn't fetch or
+    keep up; 12 it isn't known whether the change was made; 14 the leader refuses; 1 anything else.
 
     For example:
 
@@ -80,6 +82,7 @@ def quorum_promote(
     keeps_up.check()
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+        check_voters_can_change(leader)
         if _votes(leader, node_id, wanted):
             print(f"Node {node_id} is a voter already. Nothing was changed.")
             return EXIT_OK
@@ -121,6 +124,7 @@ def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, kee
         if len(found) == 1:
             return found[0]
         if time.monotonic() > deadline_s:
+            check_no_other_directory_fetches(described, node_id, directory_id)
             raise _not_one(node_id, found)
         time.sleep(POLL_S)
 

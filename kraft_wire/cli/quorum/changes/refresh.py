@@ -11,12 +11,12 @@ from kraft_wire.cli.quorum import AtWork, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.registrations import (
     Presence,
-    fetching_directories,
+    has_stopped,
     leaders_answer,
     presence_at,
     registrations_of,
 )
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.voter_changes import register_controller
 from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
@@ -39,9 +39,9 @@ def registrations_refresh(
     keep metadata.version from rising. From metadata.version 33 on, `quorum remove` removes the registration.
     Before, this command ends its veto.
 
-    Exit statuses: 0 refreshed; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6 there is no
-    such registration; 7 the controller runs; 8 not confirmed; 12 it isn't known whether the change was made;
-    14 the leader refuses; 1 anything else.
+    Exit statuses: 0 refreshed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
+    there is no such registration; 7 the controller runs; 8 not confirmed; 12 it isn't known whether the
+    change was made; 14 the leader refuses; 1 anything else.
 
     For example:
 
@@ -68,6 +68,9 @@ def registrations_refresh(
             raise Unfit(f"controller {id} is not registered; registered are {known}")
         _refuse_if_it_runs(leader, id, address)
         features = leaders_answer(leader).features
+        if leader.history().features.get(id) == features:
+            print(f"Controller {id} is registered with the features of the leader already. Nothing to do.")
+            return EXIT_OK
         for line in _lines(id, features):
             print(line)
         if not yes:
@@ -78,23 +81,23 @@ def registrations_refresh(
 
 
 def _refuse_if_it_runs(leader: LeaderClient, node_id: int, address: Address) -> None:
-    """Raise AtWork if the controller fetches, or answers at its address."""
-    if fetching_directories(leader.describe(), node_id):
-        raise AtWork(f"controller {node_id} runs, and registers its own features: upgrade it instead")
+    """Raise AtWork if the controller answers at its address, or doesn't stop to fetch soon."""
     presence = presence_at(leader, node_id, address)
-    if presence == Presence.RUNS:
-        raise AtWork(f"controller {node_id} answers at {address}: stop it, or upgrade it instead")
     if presence == Presence.UNCLEAR:
         raise AtWork(
             f"something answers at {address}, the address of controller {node_id}, and doesn't say which "
             "node it is: stop it, or upgrade it instead"
         )
+    if presence == Presence.RUNS or not has_stopped(leader, node_id):
+        raise AtWork(
+            f"controller {node_id} runs, and registers its own features: stop it, or upgrade it instead"
+        )
 
 
 def _lines(node_id: int, features: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    yield f"Controller {node_id} gets the features of the leader:"
+    yield f"Controller {node_id} will be registered with what the leader supports:"
     for name, (lowest, highest) in sorted(features.items()):
-        yield f"  {name} {lowest} to {highest}"
+        yield f"  supports {name} {lowest} to {highest}"
 
 
 def _refresh(
@@ -108,4 +111,5 @@ def _refresh(
     endpoint = Endpoint(listener, address.host, address.port)
     request = register_controller(node_id, incarnation_id, endpoint, features)
     # No API shows what features a controller has registered: only the leader's answer says that it is done.
-    leader.change(request, ControllerRegistrationResponse, lambda _: None)
+    with interruption_says(INTERRUPTED):
+        leader.change(request, ControllerRegistrationResponse, lambda _: None)

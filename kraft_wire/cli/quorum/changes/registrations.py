@@ -8,13 +8,14 @@ from typing import Final
 
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
-from kraft_wire.cli.quorum.changes.majorities import fetches, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, replicas_of
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.survey import NodeAnswer, setting_of, survey
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.address import Address
 
 NODE_ID: Final = "node.id"
+STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
 
 
 def leaders_answer(leader: LeaderClient) -> NodeAnswer:
@@ -76,6 +77,17 @@ def presence_at(leader: LeaderClient, node_id: int, address: Address) -> Presenc
 def _known_ids(described: QuorumDescription, answer: NodeAnswer) -> set[int]:
     replicas = (*described.voters, *described.observers)
     return {replica.id for replica in replicas} | set(answer.registrations or ())
+
+
+def has_stopped(leader: LeaderClient, node_id: int) -> bool:
+    """Whether a node doesn't fetch any more. One that stopped just now still counts for a while: wait that
+    long."""
+    deadline_s = time.monotonic() + STOPPED_WITHIN_S
+    while fetching_directories(leader.describe(), node_id):
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(POLL_S)
+    return True
 
 
 def fetching_directories(described: QuorumDescription, node_id: int) -> set[Uuid]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Final
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
+from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
 from kraft_wire.cli.quorum import JoinsAgain, NoAnswer, Refused, StillRegistered, Uncertain, Unfit
-from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
-    LIVE_WITHIN_MS,
     change_lines,
     fetches,
     ids_text,
@@ -23,11 +21,12 @@ from kraft_wire.cli.quorum.changes.options import directory_id_of
 from kraft_wire.cli.quorum.changes.registrations import (
     Presence,
     fetching_directories,
+    has_stopped,
     is_registered,
     presence_at,
     registrations_of,
 )
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import AUTO_JOIN, DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
@@ -39,8 +38,6 @@ from kraft_wire.protocol.messages.unregister_controller_response import Unregist
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.wire.address import Address
-
-STOPPED_WITHIN_S: Final = 1.5 * LIVE_WITHIN_MS / 1000
 
 
 def quorum_remove(
@@ -60,9 +57,9 @@ def quorum_remove(
     registration is that of the new one, and stays.
 
     Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    the voter has another directory, or too few voters would be left; 8 not confirmed; 11 the controller runs
-    and would join again; 12 it isn't known whether the change was made; 13 the voter is removed, its
-    registration is not; 14 the leader refuses; 1 anything else.
+    the voter has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
+    the controller runs and would join again; 12 it isn't known whether the change was made; 13 the voter is
+    removed, its registration is not; 14 the leader refuses; 1 anything else.
 
     For example:
 
@@ -90,7 +87,7 @@ def quorum_remove(
         described = leader.describe()
         registered = {} if keep_registration else registrations_of(leader)
         address = registered.get(node_id)
-        voter = _voter(described, node_id, wanted)
+        voter = _voter(leader, described, node_id, wanted)
         if voter is not None:
             _remove(leader, described, key_of(voter), address, yes=yes)
             if not keep_registration:
@@ -104,9 +101,13 @@ def quorum_remove(
     return EXIT_OK
 
 
-def _voter(described: QuorumDescription, node_id: int, wanted: Uuid | None) -> ReplicaDescription | None:
-    """Return the voter. Raises Unfit if it has another directory id than the wanted one."""
+def _voter(
+    leader: LeaderClient, described: QuorumDescription, node_id: int, wanted: Uuid | None
+) -> ReplicaDescription | None:
+    """Return the voter. Raises Unfit if it can't be removed with kraft.version 0, or has another directory id
+    than the wanted one."""
     for voter in replicas_of(described.voters, node_id):
+        check_voters_can_change(leader)
         if wanted in (None, voter.directory_id):
             return voter
         raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
@@ -146,7 +147,8 @@ def _remove(
     if not yes:
         confirm()
     request = remove_voter(leader.cluster_id, key)
-    leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
+    with interruption_says(INTERRUPTED):
+        leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
     print(f"Node {key.id} is no voter any more. The change is committed.")
 
 
@@ -175,12 +177,13 @@ def _refuse_if_it_joins_again(
 
 
 def _unregister_removed(leader: LeaderClient, key: ReplicaKey) -> None:
-    """Remove the registration of a voter that is removed. Raises StillRegistered."""
+    """Remove the registration of a voter that is removed. Raises StillRegistered, Interrupted."""
     try:
-        address = registrations_of(leader).get(key.id)
-        if address is not None:
-            _unregister(leader, key.id, key.directory_id, address)
-    except StillRegistered:
+        with interruption_says(_registration_may_be_left(key.id)):
+            address = registrations_of(leader).get(key.id)
+            if address is not None:
+                _unregister(leader, key.id, key.directory_id, address)
+    except (StillRegistered, Interrupted):
         raise
     except (CommandError, QuorumError) as error:
         raise StillRegistered(
@@ -195,7 +198,8 @@ def _unregister_stopped(
     print(f"Node {node_id} is no voter. Its registration is to be removed.")
     if not yes:
         confirm()
-    _unregister(leader, node_id, directory_id, address)
+    with interruption_says(INTERRUPTED):
+        _unregister(leader, node_id, directory_id, address)
 
 
 def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address) -> None:
@@ -220,6 +224,13 @@ def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, a
     print(f"The registration of controller {node_id} is removed.")
 
 
+def _registration_may_be_left(node_id: int) -> str:
+    return (
+        f"interrupted: the voter is removed, and it isn't known whether controller {node_id} is registered; "
+        f"run `kraft-wire quorum remove {node_id}` again"
+    )
+
+
 def _is_not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
@@ -233,8 +244,5 @@ def _refuse_if_it_runs(leader: LeaderClient, node_id: int, address: Address) -> 
             f"the registration of controller {node_id} is left: something answers at its address, {address}, "
             f"and doesn't say which node it is; if it is that controller, {again}"
         )
-    deadline_s = time.monotonic() + STOPPED_WITHIN_S
-    while presence == Presence.RUNS or fetching_directories(leader.describe(), node_id):
-        if presence == Presence.RUNS or time.monotonic() > deadline_s:
-            raise StillRegistered(f"controller {node_id} still runs, and would register again: {again}")
-        time.sleep(POLL_S)
+    if presence == Presence.RUNS or not has_stopped(leader, node_id):
+        raise StillRegistered(f"controller {node_id} still runs, and would register again: {again}")
