@@ -18,9 +18,10 @@ import msgspec
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.recovery.applying import deviation, is_applied, write_plan
 from kraft_wire.raft.recovery.evidence import FolderEvidence
+from kraft_wire.raft.recovery.node_role import is_controller
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.raft.recovery.planning import make_plan
-from kraft_wire.raft.recovery.ranking import has_equal_log, is_controller, problem_of, ranked
+from kraft_wire.raft.recovery.ranking import has_equal_log, problem_of, ranked
 from kraft_wire.sim.checkers.checker import Recovered
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.machines.disk import Disk
