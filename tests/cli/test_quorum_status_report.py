@@ -152,7 +152,11 @@ def test_a_folder_whose_directory_is_not_the_voter_s() -> None:
         history=(VoterChange(-1, 0, NOW_MS, (voter,)),),
     )
     report = report_of_folders([folder])
-    assert [row.role for row in report.replicas] == ["voter with another directory, voted for 2"]
+    (row,) = report.replicas
+    assert (row.role, row.last_seen, row.pid) == ("voter with another directory", "voted for 2", None)
+    assert any("  voter with another directory, voted for 2  " in line for line in text_of(report))
+    assert report.high_watermark is None
+    assert "Committed up to unknown" in text_of(report)
     assert "  format, epoch 0, 2027-01-15T08:00:00.000+00:00: 1" in list(text_of(report))
 
 
@@ -161,3 +165,12 @@ def test_a_static_quorum_s_voters_are_in_the_configuration() -> None:
     report = report_of_folders([folder])
     assert report.notes == ["the log names no voters: controller.quorum.voters does (1, 2, 3)"]
     assert report.replicas[0].role == "voter"
+
+
+def test_a_folder_at_work_names_its_process() -> None:
+    folder = FolderEvidence("/1", "a cluster", 1, "", leader_id=3, controller_pid=24498, committed_offset=7)
+    report = report_of_folders([folder])
+    (row,) = report.replicas
+    assert (row.role, row.pid, row.last_seen) == ("no voter", 24498, "followed 3")
+    assert any("  no voter, running as process 24498  " in line for line in text_of(report))
+    assert report.high_watermark == 7

@@ -28,7 +28,8 @@ UNKNOWN: Final = "unknown"
 
 class ReplicaRow(msgspec.Struct):
     """A replica. None where it isn't known. ``lag_ms`` is the time since it was last caught up, by the
-    leader's clock."""
+    leader's clock. A folder has ``pid``, the process that works on it, and ``last_seen``, what quorum-state
+    says of the last election."""
 
     id: int
     directory_id: str | None = None
@@ -42,6 +43,8 @@ class ReplicaRow(msgspec.Struct):
     registered: bool | None = None
     auto_join: bool | None = None
     source: str | None = None
+    pid: int | None = None
+    last_seen: str | None = None
 
 
 class VotersRow(msgspec.Struct):
@@ -224,7 +227,7 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
         last_known_leader_id=_latest_leader((folder.quorum_epoch, folder.leader_id) for folder in found),
         leader_epoch=max(folder.highest_epoch for folder in found),
         kraft_version=latest.kraft_version,
-        high_watermark=max(folder.committed_offset for folder in found),
+        high_watermark=max(folder.committed_offset for folder in found) or None,
         history=history_rows(latest.history),
     )
     for folder in found:
@@ -255,7 +258,7 @@ def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVote
     row.role = "voter" if is_voter else "no voter"
     if voter is not None and folder.directory_id and voter.directory_id != folder.directory_id:
         row.role = "voter with another directory"
-    row.role += _last_seen(folder)
+    row.pid, row.last_seen = folder.controller_pid, _last_seen(folder)
     row.epoch = _known(folder.quorum_epoch)
     row.log_end_offset = folder.log_end_offset
     row.lag = latest.log_end_offset - folder.log_end_offset
@@ -263,14 +266,12 @@ def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVote
     return row
 
 
-def _last_seen(folder: FolderEvidence) -> str:
-    if folder.controller_pid is not None:
-        return f", running as process {folder.controller_pid}"
+def _last_seen(folder: FolderEvidence) -> str | None:
     if folder.leader_id == folder.node_id:
-        return ", led"
+        return "led"
     if folder.leader_id >= 0:
-        return f", followed {folder.leader_id}"
-    return f", voted for {folder.voted_id}" if folder.voted_id >= 0 else ""
+        return f"followed {folder.leader_id}"
+    return f"voted for {folder.voted_id}" if folder.voted_id >= 0 else None
 
 
 def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
@@ -358,7 +359,7 @@ def _cells(row: ReplicaRow) -> tuple[str, ...]:
     return (
         str(row.id),
         _or_unknown(row.directory_id),
-        row.role,
+        _role_text(row),
         _or_unknown(row.epoch),
         _or_unknown(row.log_end_offset),
         _or_unknown(row.lag),
@@ -368,6 +369,12 @@ def _cells(row: ReplicaRow) -> tuple[str, ...]:
         _yes_no(row.auto_join),
         _joined(row.endpoints) or UNKNOWN,
     )
+
+
+def _role_text(row: ReplicaRow) -> str:
+    if row.pid is not None:
+        return f"{row.role}, running as process {row.pid}"
+    return row.role if row.last_seen is None else f"{row.role}, {row.last_seen}"
 
 
 def _or_unknown(value: object) -> str:
