@@ -138,7 +138,7 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     cluster_id = quorum.cluster_id()
     described = quorum.describe_quorum()
     (leader,) = survey(settings, [quorum.answered_by])
-    history = QuorumHistory()
+    history = QuorumHistory(with_brokers=True)
     notes = [f"the leader, {leader.address}, can't be asked: {leader.problem}"] if leader.problem else []
     is_whole = with_history
     if with_history:

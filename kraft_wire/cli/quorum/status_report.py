@@ -9,9 +9,10 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.quorum.changes.majorities import liveness_of
+from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
     BEFORE_THE_LOG,
     FolderEvidence,
@@ -24,12 +25,16 @@ from kraft_wire.raft.recovery.evidence import (
 from kraft_wire.wire.address import Address
 
 UNKNOWN: Final = "unknown"
+BROKER: Final = "broker"
 
 
 class ReplicaRow(msgspec.Struct):
-    """A replica. None where it isn't known. ``lag_ms`` is the time since it was last caught up, by the
-    leader's clock. A folder has ``pid``, the process that works on it, and ``last_seen``, what quorum-state
-    says of the last election."""
+    """A replica. None where it isn't known.
+
+    ``lag_ms`` is the time since it was last caught up, by the leader's clock. ``is_silent``: it hasn't
+    fetched for a while. A folder has ``pid``, the process that works on it, and ``last_seen``, what
+    quorum-state says of the last election.
+    """
 
     id: int
     directory_id: str | None = None
@@ -42,6 +47,7 @@ class ReplicaRow(msgspec.Struct):
     last_caught_up_ms: int | None = None
     registered: bool | None = None
     auto_join: bool | None = None
+    is_silent: bool | None = None
     source: str | None = None
     pid: int | None = None
     last_seen: str | None = None
@@ -84,11 +90,13 @@ class StatusReport(msgspec.Struct):
 
 class KnownOfLog(msgspec.Struct, frozen=True):
     """What is known of the leader's log. ``registrations`` are the endpoints of controllers as texts by node
-    id, None if it isn't known which controllers are registered; ``addresses`` are theirs."""
+    id, None if it isn't known which controllers are registered; ``addresses`` are theirs. ``brokers`` are
+    the endpoints of the brokers that are known."""
 
     kraft_version: int | None = None
     registrations: Mapping[int, Sequence[str]] | None = None
     addresses: Mapping[int, Address] = {}
+    brokers: Mapping[int, Sequence[str]] = {}
 
 
 def known_of(leader: NodeAnswer, history: QuorumHistory | None) -> KnownOfLog:
@@ -98,15 +106,19 @@ def known_of(leader: NodeAnswer, history: QuorumHistory | None) -> KnownOfLog:
     if kraft_version is None and not leader.problem:
         kraft_version = 0  # Kafka names a feature from level 1 on
     addresses = leader.registrations or {}
+    brokers = {} if history is None else _urls(history.brokers)
     if history is not None and (history.registrations or leader.registrations is None):
         kraft_version = history.kraft_version if kraft_version is None else kraft_version
         points = {id: endpoints[0] for id, endpoints in history.registrations.items() if endpoints}
         addresses = {**addresses, **{id: Address(point.host, point.port) for id, point in points.items()}}
-        texts = {id: [url_of(point) for point in each] for id, each in history.registrations.items()}
-        return KnownOfLog(kraft_version, texts, addresses)
+        return KnownOfLog(kraft_version, _urls(history.registrations), addresses, brokers)
     if leader.registrations is None:
-        return KnownOfLog(kraft_version)
-    return KnownOfLog(kraft_version, {id: [str(at)] for id, at in addresses.items()}, addresses)
+        return KnownOfLog(kraft_version, brokers=brokers)
+    return KnownOfLog(kraft_version, {id: [str(at)] for id, at in addresses.items()}, addresses, brokers)
+
+
+def _urls(registered: Mapping[int, Iterable[Endpoint]]) -> dict[int, list[str]]:
+    return {id: [url_of(point) for point in points] for id, points in registered.items()}
 
 
 def report_of_leader(
@@ -125,13 +137,16 @@ def report_of_leader(
     leader, registrations = described.leader, known.registrations
     for role, replicas in (("follower", described.voters), ("observer", described.observers)):
         for replica in replicas:
-            row = _row(replica, leader, role)
+            row = _row(described, replica, role)
             row.endpoints = [url_of(point) for point in described.endpoints.get(replica.id, ())]
             if registrations is not None:
                 row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
                 row.registered = replica.id in registrations
             row.auto_join = auto_join.get(replica.id)
             row.epoch = described.leader_epoch if replica is leader else None
+            if role == "observer" and replica.id in known.brokers and replica.id not in (registrations or ()):
+                row.role, row.registered = BROKER, True
+                row.endpoints = list(known.brokers[replica.id])
             report.replicas.append(row)
     if registrations is None:
         report.notes = ["it isn't known which controllers are registered"]
@@ -142,9 +157,11 @@ def report_of_leader(
     return report
 
 
-def _row(replica: ReplicaDescription, leader: ReplicaDescription | None, role: str) -> ReplicaRow:
+def _row(described: QuorumDescription, replica: ReplicaDescription, role: str) -> ReplicaRow:
+    leader = described.leader
     row = ReplicaRow(replica.id, str(replica.directory_id) if replica.directory_id else None)
     row.role = ("leader" if role == "follower" else "leader, not a voter") if replica is leader else role
+    row.is_silent = not fetches(described, replica)
     row.log_end_offset = _known(replica.log_end_offset)
     row.last_caught_up_ms = _known(replica.last_caught_up_ms)
     if leader is not None and row.log_end_offset is not None:
@@ -366,12 +383,14 @@ def _cells(row: ReplicaRow) -> tuple[str, ...]:
         _or_unknown(row.lag_ms),
         caught_up,
         _yes_no(row.registered),
-        _yes_no(row.auto_join),
+        "-" if row.role == BROKER else _yes_no(row.auto_join),
         _joined(row.endpoints) or UNKNOWN,
     )
 
 
 def _role_text(row: ReplicaRow) -> str:
+    if row.is_silent:
+        return f"{row.role}, silent"
     if row.pid is not None:
         return f"{row.role}, running as process {row.pid}"
     return row.role if row.last_seen is None else f"{row.role}, {row.last_seen}"

@@ -12,7 +12,9 @@ from kraft_wire.log.control import decode_control_record
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
+from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
@@ -31,6 +33,7 @@ BEFORE_THE_LOG: Final = -1
 _REGISTRATIONS: Final[frozenset[int]] = frozenset(
     {RegisterControllerRecord.API_KEY, UnregisterControllerRecord.API_KEY}
 )
+_BROKERS: Final[frozenset[int]] = frozenset({RegisterBrokerRecord.API_KEY, UnregisterBrokerRecord.API_KEY})
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
 
@@ -143,12 +146,18 @@ class FolderEvidence(msgspec.Struct, frozen=True):
 
 
 class QuorumHistory:
-    """Collects voters, kraft.version and controllers' registrations from batches, in the order of the log."""
+    """Collects voters, kraft.version and registrations from batches, in the order of the log.
 
-    def __init__(self) -> None:
+    ``registrations`` are those of controllers. ``brokers`` are those of brokers, if they are wanted: otherwise
+    a record of a broker that is newer than ours is no obstacle.
+    """
+
+    def __init__(self, *, with_brokers: bool = False) -> None:
+        self._types = _REGISTRATIONS | _BROKERS if with_brokers else _REGISTRATIONS
         self.changes: list[VoterChange] = []
         self.kraft_version = 0
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
+        self.brokers: dict[int, tuple[Endpoint, ...]] = {}
         self.features: dict[int, dict[str, tuple[int, int]]] = {}
         """The lowest and the highest level of each feature that a registered controller supports."""
 
@@ -168,7 +177,7 @@ class QuorumHistory:
     def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
         CorruptBatch, DecodeError, and what ``batches`` raises."""
-        self.registrations, self.features = {}, {}
+        self.registrations, self.brokers, self.features = {}, {}, {}
         offset = snapshot_id.end_offset - 1
         for batch in batches:
             if batch.header.is_control:
@@ -190,7 +199,7 @@ class QuorumHistory:
 
     def _take_records(self, batch: Batch) -> None:
         for record in iter_records(batch):
-            if len(record.value) > _TYPE_AT and record.value[_TYPE_AT] in _REGISTRATIONS:
+            if len(record.value) > _TYPE_AT and record.value[_TYPE_AT] in self._types:
                 self._take_registration(decode_metadata_record(record.value)[0])
 
     def _take_registration(self, message: Message) -> None:
@@ -204,6 +213,11 @@ class QuorumHistory:
         elif isinstance(message, UnregisterControllerRecord):
             self.registrations.pop(message.controller_id, None)
             self.features.pop(message.controller_id, None)
+        elif isinstance(message, RegisterBrokerRecord):
+            listeners = ((point.name, point.host, point.port) for point in message.end_points)
+            self.brokers[message.broker_id] = endpoints_of(listeners)
+        elif isinstance(message, UnregisterBrokerRecord):
+            self.brokers.pop(message.broker_id, None)
 
 
 def url_of(endpoint: Endpoint) -> str:
