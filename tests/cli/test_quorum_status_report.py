@@ -72,6 +72,35 @@ def test_registrations_beside_the_voters() -> None:
     assert [row.auto_join for row in report.replicas] == [True, None, None, None]
 
 
+def test_a_voter_that_does_not_fetch_is_silent() -> None:
+    report = report_of_leader("a cluster", described(LIVE, SILENT, NEVER), KnownOfLog(1, {}), {})
+    assert [(row.role, row.is_silent) for row in report.replicas] == [
+        ("leader", False),
+        ("follower", False),
+        ("follower", True),
+        ("follower", True),
+    ]
+    assert sum("  follower, silent  " in line for line in text_of(report)) == 2
+
+
+def test_a_broker_is_no_controller_that_isn_t_registered() -> None:
+    """A combined node has both registrations: it is a controller."""
+    history = QuorumHistory()
+    history.brokers = {8: (Endpoint("PLAINTEXT", "b8", 1),), 9: (Endpoint("PLAINTEXT", "c9", 2),)}
+    history.registrations = {1: (Endpoint("C", "c1", 1),), 9: (Endpoint("C", "c9", 1),)}
+    known = known_of(NodeAnswer(Address("c1", 1), registrations={}), history)
+    observers = (replica(8, LIVE), replica(9, LIVE), replica(10, LIVE))
+    quorum = msgspec.structs.replace(described(), observers=observers)
+    report = report_of_leader("a cluster", quorum, known, {})
+    assert [(row.id, row.role, row.registered, row.endpoints) for row in report.replicas[1:]] == [
+        (8, "broker", True, ["PLAINTEXT://b8:1"]),
+        (9, "observer", True, ["C://c9:1"]),
+        (10, "observer", False, []),
+    ]
+    (line,) = [line for line in text_of(report) if line.startswith("8 ")]
+    assert line.split()[-3:] == ["yes", "-", "PLAINTEXT://b8:1"]
+
+
 def test_a_leader_that_is_no_voter_is_shown() -> None:
     quorum = QuorumDescription(
         ErrorCode.NONE, leader_id=1, voters=(replica(2, LIVE),), observers=(replica(1, NOW_MS),)
@@ -152,7 +181,11 @@ def test_a_folder_whose_directory_is_not_the_voter_s() -> None:
         history=(VoterChange(-1, 0, NOW_MS, (voter,)),),
     )
     report = report_of_folders([folder])
-    assert [row.role for row in report.replicas] == ["voter with another directory, voted for 2"]
+    (row,) = report.replicas
+    assert (row.role, row.last_seen, row.pid) == ("voter with another directory", "voted for 2", None)
+    assert any("  voter with another directory, voted for 2  " in line for line in text_of(report))
+    assert report.high_watermark is None
+    assert "Committed up to unknown" in text_of(report)
     assert "  format, epoch 0, 2027-01-15T08:00:00.000+00:00: 1" in list(text_of(report))
 
 
@@ -161,3 +194,12 @@ def test_a_static_quorum_s_voters_are_in_the_configuration() -> None:
     report = report_of_folders([folder])
     assert report.notes == ["the log names no voters: controller.quorum.voters does (1, 2, 3)"]
     assert report.replicas[0].role == "voter"
+
+
+def test_a_folder_at_work_names_its_process() -> None:
+    folder = FolderEvidence("/1", "a cluster", 1, "", leader_id=3, controller_pid=24498, committed_offset=7)
+    report = report_of_folders([folder])
+    (row,) = report.replicas
+    assert (row.role, row.pid, row.last_seen) == ("no voter", 24498, "followed 3")
+    assert any("  no voter, running as process 24498  " in line for line in text_of(report))
+    assert report.high_watermark == 7

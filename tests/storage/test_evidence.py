@@ -7,23 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.log.batch import encode_batch
+from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
-from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
+from kraft_wire.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from kraft_wire.protocol.messages.register_controller_record import (
     ControllerEndpoint,
+    ControllerFeature,
     RegisterControllerRecord,
 )
+from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
-from kraft_wire.raft.recovery.evidence import KnownVoter, changed_voters
+from kraft_wire.raft.recovery.evidence import KnownVoter, QuorumHistory, changed_voters
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.quorum_state import write_election_state
@@ -139,6 +141,28 @@ def test_a_broker_s_files_beside_the_metadata_partition(tmp_path: Path, name: st
     else:
         (folder / name).touch()
     assert read_evidence(folder).has_broker_files
+
+
+def test_the_registrations_of_brokers_are_apart_from_those_of_controllers() -> None:
+    history = QuorumHistory()
+
+    def take(*records: bytes) -> None:
+        history.take(split_batches(encode_batch(0, 1, TIME_MS, list(records)))[0][0])
+
+    feature = ControllerFeature("metadata.version", 7, 33)
+    points = [BrokerEndpoint(name="PLAINTEXT", host="b", port=9092)]
+    take(
+        encode_metadata_record(RegisterControllerRecord(controller_id=1, features=[feature]), 0),
+        *(encode_metadata_record(RegisterBrokerRecord(broker_id=id, end_points=points), 0) for id in (8, 9)),
+    )
+    assert (sorted(history.registrations), sorted(history.brokers)) == ([1], [8, 9])
+    assert history.brokers[8] == (Endpoint("PLAINTEXT", "b", 9092),)
+    assert history.features == {1: {"metadata.version": (7, 33)}}
+    take(
+        encode_metadata_record(UnregisterBrokerRecord(broker_id=9), 0),
+        encode_metadata_record(UnregisterControllerRecord(controller_id=1), 0),
+    )
+    assert (history.registrations, sorted(history.brokers), history.features) == ({}, [8], {})
 
 
 def test_a_snapshot_in_the_log_doesn_t_hide_the_history_before_it(tmp_path: Path) -> None:

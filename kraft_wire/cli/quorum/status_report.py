@@ -9,9 +9,10 @@ from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.quorum.changes.majorities import liveness_of
+from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
     BEFORE_THE_LOG,
     FolderEvidence,
@@ -24,11 +25,16 @@ from kraft_wire.raft.recovery.evidence import (
 from kraft_wire.wire.address import Address
 
 UNKNOWN: Final = "unknown"
+BROKER: Final = "broker"
 
 
 class ReplicaRow(msgspec.Struct):
-    """A replica. None where it isn't known. ``lag_ms`` is the time since it was last caught up, by the
-    leader's clock."""
+    """A replica. None where it isn't known.
+
+    ``lag_ms`` is the time since it was last caught up, by the leader's clock. ``is_silent``: it hasn't
+    fetched for a while. A folder has ``pid``, the process that works on it, and ``last_seen``, what
+    quorum-state says of the last election.
+    """
 
     id: int
     directory_id: str | None = None
@@ -41,7 +47,10 @@ class ReplicaRow(msgspec.Struct):
     last_caught_up_ms: int | None = None
     registered: bool | None = None
     auto_join: bool | None = None
+    is_silent: bool | None = None
     source: str | None = None
+    pid: int | None = None
+    last_seen: str | None = None
 
 
 class VotersRow(msgspec.Struct):
@@ -81,11 +90,13 @@ class StatusReport(msgspec.Struct):
 
 class KnownOfLog(msgspec.Struct, frozen=True):
     """What is known of the leader's log. ``registrations`` are the endpoints of controllers as texts by node
-    id, None if it isn't known which controllers are registered; ``addresses`` are theirs."""
+    id, None if it isn't known which controllers are registered; ``addresses`` are theirs. ``brokers`` are
+    the endpoints of the brokers that are known."""
 
     kraft_version: int | None = None
     registrations: Mapping[int, Sequence[str]] | None = None
     addresses: Mapping[int, Address] = {}
+    brokers: Mapping[int, Sequence[str]] = {}
 
 
 def known_of(leader: NodeAnswer, history: QuorumHistory | None) -> KnownOfLog:
@@ -95,15 +106,19 @@ def known_of(leader: NodeAnswer, history: QuorumHistory | None) -> KnownOfLog:
     if kraft_version is None and not leader.problem:
         kraft_version = 0  # Kafka names a feature from level 1 on
     addresses = leader.registrations or {}
+    brokers = {} if history is None else _urls(history.brokers)
     if history is not None and (history.registrations or leader.registrations is None):
         kraft_version = history.kraft_version if kraft_version is None else kraft_version
         points = {id: endpoints[0] for id, endpoints in history.registrations.items() if endpoints}
         addresses = {**addresses, **{id: Address(point.host, point.port) for id, point in points.items()}}
-        texts = {id: [url_of(point) for point in each] for id, each in history.registrations.items()}
-        return KnownOfLog(kraft_version, texts, addresses)
+        return KnownOfLog(kraft_version, _urls(history.registrations), addresses, brokers)
     if leader.registrations is None:
-        return KnownOfLog(kraft_version)
-    return KnownOfLog(kraft_version, {id: [str(at)] for id, at in addresses.items()}, addresses)
+        return KnownOfLog(kraft_version, brokers=brokers)
+    return KnownOfLog(kraft_version, {id: [str(at)] for id, at in addresses.items()}, addresses, brokers)
+
+
+def _urls(registered: Mapping[int, Iterable[Endpoint]]) -> dict[int, list[str]]:
+    return {id: [url_of(point) for point in points] for id, points in registered.items()}
 
 
 def report_of_leader(
@@ -122,13 +137,16 @@ def report_of_leader(
     leader, registrations = described.leader, known.registrations
     for role, replicas in (("follower", described.voters), ("observer", described.observers)):
         for replica in replicas:
-            row = _row(replica, leader, role)
+            row = _row(described, replica, role)
             row.endpoints = [url_of(point) for point in described.endpoints.get(replica.id, ())]
             if registrations is not None:
                 row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
                 row.registered = replica.id in registrations
             row.auto_join = auto_join.get(replica.id)
             row.epoch = described.leader_epoch if replica is leader else None
+            if role == "observer" and replica.id in known.brokers and replica.id not in (registrations or ()):
+                row.role, row.registered = BROKER, True
+                row.endpoints = list(known.brokers[replica.id])
             report.replicas.append(row)
     if registrations is None:
         report.notes = ["it isn't known which controllers are registered"]
@@ -139,9 +157,11 @@ def report_of_leader(
     return report
 
 
-def _row(replica: ReplicaDescription, leader: ReplicaDescription | None, role: str) -> ReplicaRow:
+def _row(described: QuorumDescription, replica: ReplicaDescription, role: str) -> ReplicaRow:
+    leader = described.leader
     row = ReplicaRow(replica.id, str(replica.directory_id) if replica.directory_id else None)
     row.role = ("leader" if role == "follower" else "leader, not a voter") if replica is leader else role
+    row.is_silent = not fetches(described, replica)
     row.log_end_offset = _known(replica.log_end_offset)
     row.last_caught_up_ms = _known(replica.last_caught_up_ms)
     if leader is not None and row.log_end_offset is not None:
@@ -224,7 +244,7 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
         last_known_leader_id=_latest_leader((folder.quorum_epoch, folder.leader_id) for folder in found),
         leader_epoch=max(folder.highest_epoch for folder in found),
         kraft_version=latest.kraft_version,
-        high_watermark=max(folder.committed_offset for folder in found),
+        high_watermark=max(folder.committed_offset for folder in found) or None,
         history=history_rows(latest.history),
     )
     for folder in found:
@@ -255,7 +275,7 @@ def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVote
     row.role = "voter" if is_voter else "no voter"
     if voter is not None and folder.directory_id and voter.directory_id != folder.directory_id:
         row.role = "voter with another directory"
-    row.role += _last_seen(folder)
+    row.pid, row.last_seen = folder.controller_pid, _last_seen(folder)
     row.epoch = _known(folder.quorum_epoch)
     row.log_end_offset = folder.log_end_offset
     row.lag = latest.log_end_offset - folder.log_end_offset
@@ -263,14 +283,12 @@ def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVote
     return row
 
 
-def _last_seen(folder: FolderEvidence) -> str:
-    if folder.controller_pid is not None:
-        return f", running as process {folder.controller_pid}"
+def _last_seen(folder: FolderEvidence) -> str | None:
     if folder.leader_id == folder.node_id:
-        return ", led"
+        return "led"
     if folder.leader_id >= 0:
-        return f", followed {folder.leader_id}"
-    return f", voted for {folder.voted_id}" if folder.voted_id >= 0 else ""
+        return f"followed {folder.leader_id}"
+    return f"voted for {folder.voted_id}" if folder.voted_id >= 0 else None
 
 
 def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
@@ -358,16 +376,24 @@ def _cells(row: ReplicaRow) -> tuple[str, ...]:
     return (
         str(row.id),
         _or_unknown(row.directory_id),
-        row.role,
+        _role_text(row),
         _or_unknown(row.epoch),
         _or_unknown(row.log_end_offset),
         _or_unknown(row.lag),
         _or_unknown(row.lag_ms),
         caught_up,
         _yes_no(row.registered),
-        _yes_no(row.auto_join),
+        "-" if row.role == BROKER else _yes_no(row.auto_join),
         _joined(row.endpoints) or UNKNOWN,
     )
+
+
+def _role_text(row: ReplicaRow) -> str:
+    if row.is_silent:
+        return f"{row.role}, silent"
+    if row.pid is not None:
+        return f"{row.role}, running as process {row.pid}"
+    return row.role if row.last_seen is None else f"{row.role}, {row.last_seen}"
 
 
 def _or_unknown(value: object) -> str:

@@ -14,6 +14,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
+from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
@@ -30,7 +31,13 @@ from kraft_wire.raft.membership.voters import (
 BEFORE_THE_LOG: Final = -1
 """The offset of the voters in the 0-0 checkpoint, which format writes."""
 _REGISTRATIONS: Final[frozenset[int]] = frozenset(
-    {RegisterBrokerRecord.API_KEY, RegisterControllerRecord.API_KEY, UnregisterControllerRecord.API_KEY}
+    message.API_KEY
+    for message in (
+        RegisterBrokerRecord,
+        RegisterControllerRecord,
+        UnregisterBrokerRecord,
+        UnregisterControllerRecord,
+    )
 )
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
@@ -149,7 +156,11 @@ class FolderEvidence(msgspec.Struct, frozen=True):
 
 
 class QuorumHistory:
-    """Collects voters, kraft.version and registrations from batches, in the order of the log."""
+    """Collects voters, kraft.version and registrations from batches, in the order of the log.
+
+    ``registrations`` are those of controllers, ``brokers`` those of brokers. ``controller_ids`` and
+    ``broker_ids`` are all that were registered once.
+    """
 
     def __init__(self) -> None:
         self.changes: list[VoterChange] = []
@@ -157,6 +168,7 @@ class QuorumHistory:
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
         self.broker_ids: set[int] = set()
         self.controller_ids: set[int] = set()
+        self.brokers: dict[int, tuple[Endpoint, ...]] = {}
         self.features: dict[int, dict[str, tuple[int, int]]] = {}
         """The lowest and the highest level of each feature that a registered controller supports."""
 
@@ -176,7 +188,7 @@ class QuorumHistory:
     def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
         CorruptBatch, DecodeError, and what ``batches`` raises."""
-        self.registrations, self.features = {}, {}
+        self.registrations, self.brokers, self.features = {}, {}, {}
         offset = snapshot_id.end_offset - 1
         for batch in batches:
             if batch.header.is_control:
@@ -210,11 +222,15 @@ class QuorumHistory:
                 each.name: (each.min_supported_version, each.max_supported_version)
                 for each in message.features
             }
-        elif isinstance(message, RegisterBrokerRecord):
-            self.broker_ids.add(message.broker_id)
         elif isinstance(message, UnregisterControllerRecord):
             self.registrations.pop(message.controller_id, None)
             self.features.pop(message.controller_id, None)
+        elif isinstance(message, RegisterBrokerRecord):
+            listeners = ((point.name, point.host, point.port) for point in message.end_points)
+            self.brokers[message.broker_id] = endpoints_of(listeners)
+            self.broker_ids.add(message.broker_id)
+        elif isinstance(message, UnregisterBrokerRecord):
+            self.brokers.pop(message.broker_id, None)
 
 
 def url_of(endpoint: Endpoint) -> str:
