@@ -86,6 +86,7 @@ async def test_full_garbage_collections_leave_out_what_stays(monkeypatch: pytest
 async def test_a_node_has_settled_when_it_follows_or_is_active(
     notice: RoleChanged | Activated, is_settled: bool, tmp_path: Path
 ) -> None:
-    owner = owner_of(SimpleNamespace(core=SimpleNamespace(other_voters=[])), tmp_path)
+    core = SimpleNamespace(other_voters=[], known_peers=[], leader_peer=None)
+    owner = owner_of(SimpleNamespace(core=core), tmp_path)
     owner.notice(notice)
     assert owner.settled.is_set() is is_settled
