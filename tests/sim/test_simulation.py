@@ -23,10 +23,10 @@ SECONDS = 120
 
 REPEATED = """
 from kraft_wire.sim.simulation import simulate
-from kraft_wire.sim.swarm import controllers_of, options_of
+from kraft_wire.sim.swarm import controllers_of, membership_of, options_of
 for seed in range(50):
-    options = controllers_of(seed, 20) if seed % 5 == 0 else options_of(seed, 20)
-    print(seed, simulate(options).hash)
+    draw = {0: controllers_of, 1: membership_of}.get(seed % 5, options_of)
+    print(seed, simulate(draw(seed, 20)).hash)
 """
 
 
