@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
@@ -28,6 +29,8 @@ from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints, ReplicaKey
+
+REGISTERS_WITHIN_MS: Final = 5_000
 
 
 def quorum_promote(
@@ -87,7 +90,7 @@ def quorum_promote(
             print(f"Node {node_id} is a voter already. Nothing was changed.")
             return EXIT_OK
         key = _observer(leader, node_id, wanted, keeps_up)
-        make_voter(leader, key, given or _registered(leader, key), keeps_up, yes=yes)
+        make_voter(leader, key, given or _registered(leader, key, keeps_up), keeps_up, yes=yes)
     return EXIT_OK
 
 
@@ -139,21 +142,26 @@ def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
     return Unfit(f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id")
 
 
-def _registered(leader: LeaderClient, key: ReplicaKey) -> Endpoints:
-    """Return the endpoints that a controller has registered. Raises Unfit if it has none.
+def _registered(leader: LeaderClient, key: ReplicaKey, keeps_up: KeepsUp) -> Endpoints:
+    """Return the endpoints that a controller has registered. It registers soon after its start; a broker
+    never does. Raises Unfit if it has none."""
+    deadline_s = time.monotonic() + min(keeps_up.wait_ms, REGISTERS_WITHIN_MS) / 1000
+    while not (found := _registered_now(leader, key)):
+        if time.monotonic() > deadline_s:
+            raise Unfit(
+                f"node {key.id} has not registered its address: give --endpoint NAME://HOST:PORT, or run "
+                "`kraft-wire quorum add` with its properties file on its machine"
+            )
+        time.sleep(POLL_S)
+    return found
 
-    DescribeCluster shows the one on the listener that was asked; the log has all.
-    """
+
+def _registered_now(leader: LeaderClient, key: ReplicaKey) -> Endpoints:
+    """Return the endpoints that a controller has registered by now. DescribeCluster shows the one on the
+    listener that was asked; the log has all."""
     endpoints = leader.describe().endpoints
     listeners = sorted({point.listener for points in endpoints.values() for point in points})
-    if len(listeners) == 1:
-        address = registrations_of(leader).get(key.id)
-        found: Endpoints = () if address is None else (Endpoint(listeners[0], address.host, address.port),)
-    else:
-        found = leader.history().registrations.get(key.id, ())
-    if not found:
-        raise Unfit(
-            f"node {key.id} has not registered its address: give --endpoint NAME://HOST:PORT, or run "
-            "`kraft-wire quorum add` with its properties file on its machine"
-        )
-    return found
+    if len(listeners) != 1:
+        return leader.history().registrations.get(key.id, ())
+    address = registrations_of(leader).get(key.id)
+    return () if address is None else (Endpoint(listeners[0], address.host, address.port),)
