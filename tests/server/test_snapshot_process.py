@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import trio
 from kraft_wire.log.files import segment_file_name
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
+from tests.support.waiting import wait_until
 
 ID = SnapshotId(10, 1)
 GIVE_UP_S = 30.0
@@ -75,18 +74,11 @@ def test_a_process_ends_with_the_controller_that_started_it(tmp_path: Path) -> N
     making = "trio.run(lambda: SnapshotProcess(Path(sys.argv[1])).make(SnapshotId(10, 1), is_urgent=False))"
     controller = subprocess.Popen([sys.executable, "-c", owner + making, str(tmp_path)])
     try:
-        wait_for(lambda: len(processes_with(tmp_path)) == 2, "the process to start")
+        wait_until(lambda: len(processes_with(tmp_path)) == 2, "the process to start")
     finally:
         controller.kill()
         controller.wait()
-    wait_for(lambda: not processes_with(tmp_path), "the process to end")
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + GIVE_UP_S
-    while not condition():
-        assert time.monotonic() < deadline, f"gave up waiting for {what}"
-        time.sleep(0.01)
+    wait_until(lambda: not processes_with(tmp_path), "the process to end")
 
 
 def processes_with(word: Path) -> list[int]:

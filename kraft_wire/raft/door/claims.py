@@ -2,15 +2,16 @@
 
 Java believes anybody. Here a request only raises the epoch if that can help:
 
-- While a leader is at work, nobody is believed. If a known voter is said to be in a higher epoch, the leader
-  asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts. A voter
-  that comes back with a higher epoch gets in so. Followers keep to their leader.
+- While this node hears a leader, nobody is believed. If a known voter is said to be in a higher epoch, the
+  leader asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts.
+  A voter that comes back with a higher epoch gets in so. Followers keep to their leader.
 - Without a leader, known voters are believed: an election must not take longer.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
   (KIP-853).
 
-Nothing depends on a raise that was refused: a node learns higher epochs from the answers to its own requests,
-which go to the voters that it knows and to the bootstrap servers.
+A refused raise loses nothing: a node learns higher epochs from the answers to its own requests, which go to
+the voters that it knows and to the bootstrap servers. A raise that was believed can't be taken back: an
+observer that took a forged one follows nobody until the quorum reaches that epoch.
 """
 
 from __future__ import annotations
