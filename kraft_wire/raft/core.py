@@ -72,7 +72,9 @@ class RaftCore:
                 f"Start must be the first event and come once, got {type(event).__name__}"
             )
         quorum.now = now
-        if isinstance(event, Start) or hears_leader(quorum):
+        is_led = hears_leader(quorum)
+        quorum.has_heard_leader |= is_led
+        if is_led or isinstance(event, Start):
             quorum.last_heard_ms = now.monotonic_ms
         seen, leading, voters = self._progress(), self._leading(), quorum.history.voters
         is_alone = _HANDLERS[type(event)](quorum, event)

@@ -165,8 +165,7 @@ class Trials:
         self._violated("claimants", rules.changed(before, sightings, phase.leaderships))
 
     def _one_restarts(self, load: Load, watch: Watch) -> None:
-        """Kill a follower and start it again and again while claimants go on. It comes back without a leader,
-        believes claimants, and may cost a change of leader; the two others go on."""
+        """Kill a follower and start it again and again while claimants go on; the two others go on."""
         self._read_leaderships()
         before = len(self._leaderships) - 1
         try:

@@ -5,7 +5,8 @@ Java believes anybody. Here a request only raises the epoch if that can help:
 - While this node hears a leader, nobody is believed. If a known voter is said to be in a higher epoch, the
   leader asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts.
   A voter that comes back with a higher epoch gets in so. Followers keep to their leader.
-- Without a leader, known voters are believed: an election must not take longer.
+- Without a leader, known voters are believed: an election must not take longer. But a node that has just
+  started doesn't know yet whether there is a leader. It first asks the other voters.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
   (KIP-853).
 
@@ -20,6 +21,7 @@ from kraft_wire.raft.door.callers import hears_leader, is_known_voter
 from kraft_wire.raft.effects import HigherEpochRefused
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.raft.roles import Follower
 
 
 def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
@@ -37,7 +39,23 @@ def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
 def _is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
     if caller.id == quorum.config.node_id or hears_leader(quorum):
         return False  # a node sends itself no requests
-    return is_known_voter(quorum, caller) or is_long_without_leader(quorum)
+    if is_known_voter(quorum, caller):
+        return not is_looking_for_leader(quorum)
+    return is_long_without_leader(quorum)
+
+
+def is_looking_for_leader(quorum: QuorumState) -> bool:
+    """Whether this node has just started, and doesn't know yet whether somebody leads.
+
+    It knows when half of the other voters have answered or couldn't be reached, and a leader that they named
+    has, too. An election timeout is long enough to look.
+    """
+    if quorum.has_heard_leader or is_long_without_leader(quorum):
+        return False
+    if isinstance(quorum.state, Follower):
+        return not quorum.state.following.leader_is_gone
+    others = set(quorum.history.voters.ids) - {quorum.config.node_id}
+    return 2 * len(others & quorum.asked_voters) < len(others)
 
 
 def is_long_without_leader(quorum: QuorumState) -> bool:

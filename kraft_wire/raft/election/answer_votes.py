@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
-from kraft_wire.raft.door.claims import take_raise
+from kraft_wire.raft.door.claims import is_looking_for_leader, take_raise
 from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
@@ -35,6 +35,7 @@ from kraft_wire.raft.door.request_checks import (
 )
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.election import elections, known_leader
+from kraft_wire.raft.election.doubts import DOUBT_MS, START_DOUBT_MS
 from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
@@ -49,8 +50,8 @@ FIRST_WITH_ENDPOINTS = 1
 
 
 def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Answer the Vote of a candidate, or with PreVote the one of a node that may become a candidate; a
-    pre-vote perhaps a little later (``doubts``)."""
+    """Answer the Vote of a candidate, or with PreVote the one of a node that may become a candidate, perhaps
+    a little later (``doubts``)."""
     request = cast(VoteRequest, rpc.request)
     asked = only_partition(request.topics)
     if is_other_cluster(quorum, request.cluster_id):
@@ -59,15 +60,23 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
         error = _vote_error(quorum, rpc, asked)
-        is_doubtful = not error and _is_doubtful(quorum, asked)
-        if not (is_doubtful and quorum.doubts.add(asked.replica_id, rpc, quorum.now.monotonic_ms)):
+        waits = not error and quorum.doubts.add(
+            asked.replica_id, rpc, quorum.now.monotonic_ms, _doubt_ms(quorum, asked)
+        )
+        if not waits:
             _decide_vote(quorum, rpc, asked, error)
 
 
-def _is_doubtful(quorum: QuorumState, asked: VotePartition) -> bool:
-    """Whether the vote would be refused only because of a leader whose end may not be known here yet."""
-    is_election = asked.pre_vote or is_known_voter(quorum, _candidate(asked))
-    return is_election and _trusts_leader(quorum)
+def _doubt_ms(quorum: QuorumState, asked: VotePartition) -> int:
+    """Return how long the answer may wait for news of a leader; 0 if it needs none.
+
+    The vote would be refused only because of a leader whose end may not be known here yet, or because this
+    node has just started and still asks who leads.
+    """
+    is_known = is_known_voter(quorum, _candidate(asked))
+    if is_known and asked.replica_epoch > quorum.epoch and is_looking_for_leader(quorum):
+        return START_DOUBT_MS
+    return DOUBT_MS if (is_known or asked.pre_vote) and _trusts_leader(quorum) else 0
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:
@@ -76,13 +85,18 @@ def _trusts_leader(quorum: QuorumState) -> bool:
 
 
 def settle_doubts(quorum: QuorumState) -> None:
-    """Answer the pre-votes that need not wait any longer: there is news of the leader, or none came."""
+    """Answer the votes that need not wait any longer: there is news of a leader, or none came."""
     if not quorum.doubts:
         return
-    now_ms, has_news = quorum.now.monotonic_ms, not _trusts_leader(quorum)
-    for rpc in quorum.doubts.take(lambda doubt: has_news or doubt.deadline_ms <= now_ms):
-        asked = cast(VoteRequest, rpc.request).topics[0].partitions[0]
-        _decide_vote(quorum, rpc, asked, _vote_error(quorum, rpc, asked))
+    now_ms = quorum.now.monotonic_ms
+    for rpc in quorum.doubts.take(
+        lambda doubt: doubt.deadline_ms <= now_ms or not _doubt_ms(quorum, _asked(doubt.rpc))
+    ):
+        _decide_vote(quorum, rpc, _asked(rpc), _vote_error(quorum, rpc, _asked(rpc)))
+
+
+def _asked(rpc: RpcRequest) -> VotePartition:
+    return cast(VoteRequest, rpc.request).topics[0].partitions[0]
 
 
 def _decide_vote(quorum: QuorumState, rpc: RpcRequest, asked: VotePartition, error: ErrorCode) -> None:

@@ -13,6 +13,7 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.effects import HigherEpochRefused, SendRequest
+from kraft_wire.raft.election.doubts import START_DOUBT_MS
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -148,6 +149,46 @@ def test_somebody_with_voters_ids_changes_no_leader() -> None:
         quorum.run_for(9)
     assert quorum.leader is leader
     assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
+
+
+@pytest.mark.parametrize("kraft_version", [0, 1])
+@pytest.mark.parametrize("voters", [2, 3, 5])
+@pytest.mark.parametrize("pre_vote", [False, True])
+@pytest.mark.parametrize("every_ms", [1, 3])
+def test_a_follower_that_restarts_believes_nobody_until_it_hears_the_leader(
+    every_ms: int, voters: int, kraft_version: int, *, pre_vote: bool
+) -> None:
+    quorum = CoreQuorum(voters, kraft_version=kraft_version).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    caller = leader.config.replica_key
+    for follower in quorum.followers():
+        follower.crash()
+        follower.start()
+        for _ in range(60):
+            Asked(follower, vote_of(caller, epoch + 1, pre_vote=pre_vote))  # type: ignore[arg-type]
+            quorum.run_for(every_ms)
+    quorum.run_for(A_WHILE_MS)
+    assert quorum.leader is leader
+    assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
+
+
+@pytest.mark.parametrize("reached", [1, 2])
+def test_a_voter_that_starts_believes_voters_once_half_of_the_others_have_no_leader(reached: int) -> None:
+    quorum = CoreQuorum(5).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    for node in quorum.nodes.values():
+        node.crash()
+    quorum.cut(*((1, id) for id in range(2 + reached, 6)))
+    node = quorum.nodes[1]
+    node.start()
+    asked = Asked(node, vote_of(quorum.nodes[5].config.replica_key, node.running.epoch + 1))  # type: ignore[arg-type]
+    quorum.run_for(START_DOUBT_MS)
+    (answer,) = asked.answers
+    assert isinstance(answer, VoteResponse)
+    assert answer.topics[0].partitions[0].vote_granted is (reached >= 2)
 
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
