@@ -8,7 +8,7 @@ backoff, which grows with each failure in a row.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -59,12 +59,13 @@ class Call(msgspec.Struct, frozen=True):
 class Outgoing:
     """The requests in flight, by request id. All times are monotonic milliseconds."""
 
-    __slots__ = ("_backoff_until_ms", "_calls", "_failures", "_in_flight", "_last_id")
+    __slots__ = ("_backoff_until_ms", "_calls", "_failures", "_in_flight", "_last_fetches", "_last_id")
 
     def __init__(self) -> None:
         self._last_id = 0
         self._calls: dict[int, Call] = {}
         self._in_flight: dict[tuple[int, Lane], int] = {}
+        self._last_fetches: dict[int, int] = {}
         self._failures: dict[int, int] = {}
         self._backoff_until_ms: dict[int, int] = {}
 
@@ -87,8 +88,16 @@ class Outgoing:
         """Register a request that is sent now and return its id."""
         self._last_id += 1
         self._calls[self._last_id] = Call(peer, request, epoch, deadline_ms, is_search)
-        self._in_flight[_slot(peer, type(request))] = self._last_id
+        slot = _slot(peer, type(request))
+        self._in_flight[slot] = self._last_id
+        if slot[1] is Lane.FETCH and peer.id > FIRST_CLAIMED_ID:
+            self._last_fetches[peer.id] = self._last_id
         return self._last_id
+
+    def longest_unasked(self, peers: Sequence[Peer]) -> list[Peer]:
+        """Return those of the peers to which a Fetch was sent longest ago, or never."""
+        first = min((self._last_fetches.get(peer.id, 0) for peer in peers), default=0)
+        return [peer for peer in peers if self._last_fetches.get(peer.id, 0) == first]
 
     def finish(self, request_id: int) -> Call | None:
         """Remove a call that has ended and return it; None if it was forgotten before."""

@@ -9,7 +9,7 @@ from traceback import format_exception
 import msgspec
 
 from kraft_wire.sim.checkers.violations import Violation
-from kraft_wire.sim.faults import ALL_FAULTS, DISASTERS, Fault, Strike
+from kraft_wire.sim.faults import ALL_FAULTS, Fault, Strike
 from kraft_wire.sim.machines.cluster import Cluster
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.node import SimNode
@@ -112,7 +112,7 @@ class Simulation:
             self.population.calm()
         cluster.disasters.end()
         cluster.operator.finish()
-        if not DISASTERS.keys().isdisjoint(self.options.fault_kinds):
+        if self.options.voters_change:
             self._await_changes()
         core = self._choose_core()
         if "strangers" in self.options.fault_kinds:

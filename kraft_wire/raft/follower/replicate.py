@@ -52,8 +52,8 @@ def send_fetch(quorum: QuorumState, state: Follower) -> None:
 
 
 def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
-    """Send a Fetch to any node: one that doesn't lead answers who does. The candidate that has our vote
-    probably leads soon, so it is asked first."""
+    """Send a Fetch to a node: one that doesn't lead answers who does. The candidate that has our vote
+    probably leads soon, so it is asked first, then the others in turn: many may be out of reach."""
     if not _may_fetch(quorum):
         return
     now_ms = quorum.now.monotonic_ms
@@ -66,7 +66,8 @@ def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
     voted = quorum.state.voted
     candidates = [peer for peer in ready if voted is not None and peer.id == voted.id]
     if ready:
-        quorum.send(quorum.pick(candidates or ready), fetch_request(quorum))
+        turn = candidates or quorum.outgoing.longest_unasked(ready)
+        quorum.send(quorum.pick(turn), fetch_request(quorum))
 
 
 def ask_bootstrap_servers(quorum: QuorumState) -> None:
@@ -79,7 +80,7 @@ def ask_bootstrap_servers(quorum: QuorumState) -> None:
     now_ms = quorum.now.monotonic_ms
     ready = [peer for peer in bootstrap_peers(quorum) if quorum.outgoing.is_ready(peer, FetchRequest, now_ms)]
     if ready:
-        quorum.send(quorum.pick(ready), fetch_request(quorum))
+        quorum.send(quorum.pick(quorum.outgoing.longest_unasked(ready)), fetch_request(quorum))
 
 
 def _may_fetch(quorum: QuorumState) -> bool:

@@ -150,3 +150,18 @@ def test_a_failover_opens_no_connection(seed: int) -> None:
     quorum.run_until(quorum.agree)
     assert quorum.leader is first
     assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in second.effects[begun:])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_that_do_not_answer_are_asked_in_turn(seed: int) -> None:
+    """Each costs the request timeout. At random, the only one in reach could be asked last by far."""
+    quorum = CoreQuorum(7, observers=1, seed=seed).start()
+    quorum.elect()
+    observer = quorum.nodes[8]
+    quorum.isolate(observer.id)
+    observer.crash()
+    observer.effects.clear()
+    observer.start()
+    quorum.run_until(lambda: len(fetches(observer.effects)) >= 14, within_ms=60_000)
+    asked = [fetch.peer.host for fetch in fetches(observer.effects)]
+    assert sorted(asked[:7]) == sorted(asked[7:14]) == [f"node-{id}" for id in range(1, 8)]
