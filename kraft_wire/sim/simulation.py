@@ -32,6 +32,7 @@ RESIGN_WITHIN_US = 5 * SECOND_US
 """One and a half fetch timeouts, the drift of slow clocks, and a margin."""
 
 QUIET_US = 8 * SECOND_US
+REQUESTS_ARRIVE_WITHIN_US = SECOND_US // 2
 CHANGES_END_WITHIN_US = 2 * SECOND_US
 """The time limit of a change of the voters, and a margin."""
 
@@ -115,7 +116,7 @@ class Simulation:
         if self.options.voters_change:
             self._await_changes()
         core = self._choose_core()
-        if "strangers" in self.options.fault_kinds:
+        if "strangers" in self.options.fault_kinds or self.options.drafted:
             self._help_misled_observers()
         for node in cluster.nodes.values():
             if node not in core:
@@ -138,6 +139,7 @@ class Simulation:
         """Wait until no change of the voters is under way. A lone voter that adds a second one needs that
         one, which must not be shut out then."""
         scheduler = self.cluster.scheduler
+        scheduler.run_until(scheduler.now_us + REQUESTS_ARRIVE_WITHIN_US)
         scheduler.run_until_true(
             lambda: not any(map(_is_changing_voters, self.cluster.nodes.values())),
             scheduler.now_us + CHANGES_END_WITHIN_US,
@@ -146,7 +148,8 @@ class Simulation:
 
     def _help_misled_observers(self) -> None:
         """Do what an operator has to do, now and every second: give an empty disk to each node outside of the
-        quorum that strangers have told of an epoch above the leader's."""
+        quorum that has an epoch above the leader's. Strangers have told of it, or a voter that was removed
+        while it was cut off: without pre-votes (KIP-853's draft) that one raises its epoch."""
         cluster, leader = self.cluster, self.cluster.leader
         cluster.scheduler.after(SECOND_US, self._help_misled_observers)
         if leader is None or not leader.raft.are_voters_committed:
