@@ -16,9 +16,20 @@ class ReplayError(Exception):
         self.what = what
 
 
+class RecordTooNew(ReplayError):
+    """This release doesn't know a record's type or version, or a feature level in it. A newer release does.
+
+    The state holds everything before the record, and nothing of it.
+    """
+
+
 class Contradiction(Exception):
     """A record that can't be applied to the state. Handlers raise it; replay turns it into a ReplayError with
     the offset."""
+
+
+class LevelTooNew(Contradiction):
+    """A feature level above those that this release supports. Replay turns it into RecordTooNew."""
 
 
 class UndoImpossible(Exception):

@@ -14,7 +14,7 @@ from kraft_wire.metadata.acls import Acls
 from kraft_wire.metadata.brokers import BrokerRegistration, Brokers
 from kraft_wire.metadata.configs import Configs
 from kraft_wire.metadata.controllers import ControllerRegistration, Controllers
-from kraft_wire.metadata.errors import Contradiction, ReplayError
+from kraft_wire.metadata.errors import Contradiction, LevelTooNew, RecordTooNew, ReplayError
 from kraft_wire.metadata.features.finalized import FinalizedFeatures
 from kraft_wire.metadata.freeing import free_in_pieces
 from kraft_wire.metadata.journal import Journal
@@ -27,6 +27,7 @@ from kraft_wire.metadata.tokens import DelegationTokens
 from kraft_wire.metadata.topic_removals import TopicRemoval, TopicRemovals
 from kraft_wire.metadata.topics import Topics
 from kraft_wire.metadata.transactions import Transactions
+from kraft_wire.protocol.errors import UnknownRecord, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.protocol.messages.access_control_entry_record import AccessControlEntryRecord
@@ -174,6 +175,7 @@ class MetadataState:
         """Apply one record. Offsets may skip (control records, which aren't replayed) but not decrease.
 
         Raises ReplayError if the record contradicts the state: an invariant is broken and the node must stop.
+        Raises RecordTooNew if it finalizes a feature level that this release doesn't know.
         """
         if offset < self.last_applied_offset:
             raise ReplayError(record.NAME, offset, f"offset {self.last_applied_offset} is already applied")
@@ -186,6 +188,8 @@ class MetadataState:
             journal.floor = offset + 1
         try:
             handler(record, offset)
+        except LevelTooNew as too_new:
+            raise RecordTooNew(record.NAME, offset, str(too_new)) from None
         except Contradiction as contradiction:
             raise ReplayError(record.NAME, offset, str(contradiction)) from None
         self.last_applied_offset = offset
@@ -211,7 +215,8 @@ class MetadataState:
         """Apply encoded records of one batch at consecutive offsets; runs of partition records are applied
         together.
 
-        Raises the errors of ``replay``, and DecodeError.
+        Raises the errors of ``replay``, RecordTooNew also for a type or version that this release doesn't
+        know, and DecodeError. The records before the one that can't be applied are applied.
         """
         for _ in self._replay_steps(values, base_offset, 1):
             pass
@@ -234,7 +239,7 @@ class MetadataState:
             offset = base_offset + position * step
             count = self._replay_run(runs[position], offset, step) if position in runs else 0
             if count == 0:
-                self.replay(decode_metadata_record(values[position])[0], offset)
+                self.replay(_decode(values[position], offset), offset)
                 count = 1
             position += count
             yield
@@ -300,6 +305,13 @@ class MetadataState:
             (NoOpRecord, _ignore),
             (ZkMigrationStateRecord, _ignore),  # left in old logs; there is no ZooKeeper any more
         ]
+
+
+def _decode(value: bytes, offset: int) -> Message:
+    try:
+        return decode_metadata_record(value)[0]
+    except (UnknownRecord, UnsupportedVersion) as error:
+        raise RecordTooNew("a record", offset, str(error)) from None
 
 
 def _ignore(record: Message, offset: int) -> None:

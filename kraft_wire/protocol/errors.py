@@ -245,6 +245,10 @@ class DecodeError(ProtocolError):
         self.reason = reason
 
 
+class UnknownRecord(DecodeError):
+    """A metadata record of a type, or in a frame, that this release doesn't know."""
+
+
 class EncodeError(ProtocolError):
     """The wire format can't represent a value. Names the place (message, field) and the reason."""
 

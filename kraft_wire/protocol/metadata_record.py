@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraft_wire.protocol.errors import DecodeError
+from kraft_wire.protocol.errors import DecodeError, UnknownRecord
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import metadata_record_class
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint, uvarint
@@ -28,7 +28,8 @@ def encode_metadata_record(record: Message, version: int) -> bytes:
 def decode_metadata_record(data: bytes) -> tuple[Message, int]:
     """Return the record in a value, and its version.
 
-    Raises DecodeError, also for trailing bytes, or UnsupportedVersion.
+    Raises DecodeError, also for trailing bytes; UnknownRecord or UnsupportedVersion if the record may be one
+    of a newer release.
     """
     # The common case: three prefixes of one byte each.
     if len(data) > 3 and data[0] == FRAME_VERSION and data[1] < 0x80 and data[2] < 0x80:
@@ -38,7 +39,7 @@ def decode_metadata_record(data: bytes) -> tuple[Message, int]:
     try:
         record_class = metadata_record_class(key)
     except KeyError:
-        raise DecodeError(_NAME, "type", 1, f"there is no record {key}") from None
+        raise UnknownRecord(_NAME, "type", 1, f"there is no record {key}") from None
     record, end = record_class.decode_from(data, version, pos)
     if end != len(data):
         raise DecodeError(record_class.NAME, "", end, f"{len(data) - end} bytes follow the record")
@@ -48,7 +49,7 @@ def decode_metadata_record(data: bytes) -> tuple[Message, int]:
 def _prefixes(data: bytes) -> tuple[int, int, int]:
     frame_version, pos = _prefix(data, 0, "frame version")
     if frame_version != FRAME_VERSION:
-        raise DecodeError(_NAME, "frame version", 0, f"is {frame_version} instead of {FRAME_VERSION}")
+        raise UnknownRecord(_NAME, "frame version", 0, f"is {frame_version} instead of {FRAME_VERSION}")
     key, pos = _prefix(data, pos, "type")
     version, pos = _prefix(data, pos, "version")
     return key, version, pos

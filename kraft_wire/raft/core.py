@@ -18,6 +18,7 @@ from kraft_wire.raft.effects import Effect, RoleChanged, VotersChanged
 from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import (
+    CanLead,
     Event,
     Flushed,
     LogTrimmed,
@@ -87,6 +88,7 @@ class RaftCore:
         elections.on_deadline(quorum)
         voter_changes.settle(quorum)
         removed_leader.resign_if_removed(quorum)
+        elections.resign_if_unable(quorum)
         stopping.stop_if_done(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
@@ -313,6 +315,7 @@ class RaftCore:
 
 
 def _start(quorum: QuorumState, event: Start) -> None:
+    quorum.can_lead = event.can_lead
     retention.start(quorum)
     elections.start(quorum)
 
@@ -334,6 +337,10 @@ def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:
     replicate.handle_log_truncated(quorum, event.end_offset)
 
 
+def _note_can_lead(quorum: QuorumState, event: CanLead) -> None:
+    quorum.can_lead = event.can_lead
+
+
 def _shut_down(quorum: QuorumState, event: ShutDown) -> None:
     stopping.shut_down(quorum)
 
@@ -353,5 +360,6 @@ _HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] =
     SnapshotRejected: install_snapshot.handle_snapshot_rejected,
     SnapshotWritten: retention.handle_snapshot_written,
     LogTrimmed: retention.handle_log_trimmed,
+    CanLead: _note_can_lead,
     ShutDown: _shut_down,
 }

@@ -20,7 +20,9 @@ class Now(msgspec.Struct, frozen=True, gc=False):
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):
-    """The node has started: log and quorum-state are loaded."""
+    """The node has started: log and quorum-state are loaded. ``can_lead`` is as in ``CanLead``."""
+
+    can_lead: bool = True
 
 
 class Tick(msgspec.Struct, frozen=True, gc=False):
@@ -150,6 +152,13 @@ class LogTrimmed(msgspec.Struct, frozen=True, gc=False):
     deleted_bytes: int
 
 
+class CanLead(msgspec.Struct, frozen=True, gc=False):
+    """Whether the state machine could do a leader's work. It can't while it is unable to apply a committed
+    record. Until it can again, the node doesn't stand for election, and resigns if it is elected."""
+
+    can_lead: bool
+
+
 class ShutDown(msgspec.Struct, frozen=True, gc=False):
     """The node stops gracefully: a leader hands over to another voter if there is one."""
 
@@ -169,5 +178,6 @@ Event = (
     | SnapshotRejected
     | SnapshotWritten
     | LogTrimmed
+    | CanLead
     | ShutDown
 )

@@ -70,6 +70,7 @@ class QuorumState:
         self.cleaning_deadline_ms = 0
         self.is_trimming = False
         self.is_shutting_down = False
+        self.can_lead = True
         self.is_handing_over = False
         self.is_stopped = False
         self.stop_deadline_ms: int | None = None
@@ -169,7 +170,7 @@ class QuorumState:
     @property
     def may_start_election(self) -> bool:
         can_stand = self.takes_part and self.is_log_complete and self.next_epoch <= LAST_EPOCH
-        return can_stand and not self.is_shutting_down
+        return can_stand and self.can_lead and not self.is_shutting_down
 
     @property
     def next_epoch(self) -> int:

@@ -13,6 +13,7 @@ from kraft_wire.controller.node.node import Node
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
+from kraft_wire.metadata.errors import RecordTooNew
 from kraft_wire.metadata.features.supported import bootstrap_records, supported_ranges
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
@@ -66,7 +67,7 @@ def build_node(
     log after it that is known to be committed is applied."""
     entropy = SystemEntropy()
     snapshot_id = _snapshot_to_load(store)
-    metadata = _load_snapshot(store, snapshot_id)
+    metadata, too_new = _load_snapshot(store, snapshot_id)
     state = ControllerState(
         metadata=metadata,
         sessions=BrokerSessions(config.settings.broker_session_timeout_ms),
@@ -89,7 +90,9 @@ def build_node(
         registration=_registration(config, advertised, entropy),
     )
     committed_offset = store.log.committed_offset
-    if committed_offset > snapshot_id.end_offset:
+    if too_new is not None:
+        node.stop_replay(too_new)
+    elif committed_offset > snapshot_id.end_offset:
         node.catch_up(store.log.batches(snapshot_id.end_offset, committed_offset), now)
         log.info("committed log applied", from_offset=snapshot_id.end_offset, to_offset=committed_offset)
     return node
@@ -128,11 +131,15 @@ def _snapshot_to_load(store: Store) -> SnapshotId:
     return store.snapshots.latest or BOOTSTRAP_SNAPSHOT_ID
 
 
-def _load_snapshot(store: Store, snapshot_id: SnapshotId) -> MetadataState:
-    state = load_state(store.snapshots, snapshot_id)
+def _load_snapshot(store: Store, snapshot_id: SnapshotId) -> tuple[MetadataState, RecordTooNew | None]:
+    """Return the state of a snapshot; an empty one, and the record, if it has one of a newer release."""
+    try:
+        state = load_state(store.snapshots, snapshot_id)
+    except RecordTooNew as record:
+        return MetadataState(), record
     if snapshot_id != BOOTSTRAP_SNAPSHOT_ID:
         log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
-    return state
+    return state, None
 
 
 def _voter_records(offset: int, messages: Iterable[Message]) -> Iterator[tuple[int, Message]]:

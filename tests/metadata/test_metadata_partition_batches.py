@@ -54,7 +54,7 @@ def changes(topic: int, indexes: Sequence[int]) -> list[PartitionChangeRecord]:
 
 def one_by_one(state: MetadataState, values: Sequence[bytes], offset: int = BASE) -> None:
     for at, value in enumerate(values, offset):
-        state.replay(decode_metadata_record(value)[0], at)
+        state.replay_values([value], at)
 
 
 def in_columns(state: MetadataState, values: Sequence[bytes], offset: int = BASE) -> None:

@@ -67,6 +67,21 @@ class Activated(msgspec.Struct, frozen=True, gc=False):
     after_ms: int
 
 
+class ReplayStopped(msgspec.Struct, frozen=True):
+    """The committed record at ``offset`` is one of a newer release, so this node can't apply it. It goes on
+    voting and replicating, but doesn't lead. ``reason`` names what isn't known."""
+
+    offset: int
+    reason: str
+
+
+class ReplayContinues(msgspec.Struct, frozen=True, gc=False):
+    """The state of a snapshot that covers the unknown record is loaded, so that the node applies records
+    again. ``offset`` is the snapshot's end."""
+
+    offset: int
+
+
 class FirstWrite(msgspec.Struct, frozen=True, gc=False):
     """The first records that this node wrote as the active controller of ``epoch`` are committed,
     ``after_ms`` after raft made it the leader."""
@@ -115,6 +130,8 @@ NodeNotice = (
     raft_effects.Notice
     | Activated
     | FirstWrite
+    | ReplayStopped
+    | ReplayContinues
     | RecordsAppended
     | RequestRefused
     | HandlerFailed

@@ -52,6 +52,14 @@ class TimestampsFound(msgspec.Struct, frozen=True):
     found: Mapping[int, FoundOffset | None]
 
 
+class StateTooNew(msgspec.Struct, frozen=True):
+    """The state of an installed snapshot could not be loaded: a record in it is one of a newer release.
+    ``reason`` names what isn't known."""
+
+    snapshot_id: SnapshotId
+    reason: str
+
+
 class StateLoaded(msgspec.Struct, frozen=True):
     """The metadata of a snapshot, after ``InstallSnapshot``."""
 

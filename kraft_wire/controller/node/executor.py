@@ -55,6 +55,8 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.FreeState: _free_state,
     nx.Activated: _notice,
     nx.FirstWrite: _notice,
+    nx.ReplayStopped: _notice,
+    nx.ReplayContinues: _notice,
     nx.RecordsAppended: _notice,
     nx.RequestRefused: _notice,
     nx.HandlerFailed: _notice,

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from kraft_wire.controller.decision.context import ControllerState
-from kraft_wire.controller.node.effects import FreeState, ReadCommitted
-from kraft_wire.controller.node.events import CommittedBatches, StateLoaded
+from kraft_wire.controller.node.effects import FreeState, ReadCommitted, ReplayStopped
+from kraft_wire.controller.node.events import CommittedBatches, StateLoaded, StateTooNew
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.errors import RecordTooNew
 
 
 class LogFollower:
     """The position up to which the metadata is applied, and the read or load that is in progress.
 
     ``applied_end`` is the offset after the last applied record. At most one read is in progress, and none
-    while a snapshot is loaded.
+    while a snapshot is loaded. ``stopped`` is set if a committed record is one of a newer release: then
+    nothing is read any more, until a snapshot replaces the state (Zeebe's ZEP-007, rolling upgrades).
     """
 
     def __init__(
         self, state: ControllerState, snapshots: SnapshotPolicy, outbox: Outbox, start_offset: int
     ) -> None:
         self.applied_end = start_offset
+        self.stopped: ReplayStopped | None = None
         self._state = state
         self._snapshots = snapshots
         self._outbox = outbox
@@ -40,7 +43,7 @@ class LogFollower:
 
     def read_up_to(self, high_watermark: int) -> None:
         """Ask for the committed batches that are not applied yet, unless a read or load is in progress."""
-        if self.is_busy:
+        if self.is_busy or self.stopped is not None:
             return
         if self.applied_end < high_watermark:
             self._reading_to = high_watermark
@@ -54,23 +57,46 @@ class LogFollower:
         if self.is_loading:
             return False
         for batch in event.batches:
-            self.apply(batch)
+            if not self.apply(batch):
+                return False
         if self._reading_to is None or event.end_offset < self._reading_to:
             return False
         self._reading_to = None
         return True
 
-    def apply(self, batch: Batch) -> None:
-        """Apply one committed batch."""
-        if not batch.header.is_control:
-            self._state.metadata.replay_batch(batch)
+    def apply(self, batch: Batch) -> bool:
+        """Apply one committed batch. Returns False if replay is stopped, by a record in it or before it."""
+        if self.stopped is not None:
+            return False
+        try:
+            if not batch.header.is_control:
+                self._state.metadata.replay_batch(batch)
+        except RecordTooNew as record:
+            self.applied_end = record.offset
+            self.stop(record.offset, str(record))
+            return False
         self.applied_end = batch.header.next_offset
         self._snapshots.committed(batch.header.size_bytes, self._outbox.now.monotonic_ms)
+        return True
+
+    def stop(self, offset: int, reason: str) -> None:
+        """Stop at a committed record that can't be applied. This node makes no snapshot from now on: the
+        record may be in the middle of a batch, and a snapshot ends between two."""
+        self.stopped = ReplayStopped(offset, reason)
+        self._reading_to = None
+        self._snapshots.forget()
 
     def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
         """Stop reading until the state of this snapshot is loaded."""
         self._loading = snapshot_id
         self._reading_to = None
+
+    def state_too_new(self, event: StateTooNew) -> None:
+        """Keep the old state, because that of the snapshot can't be loaded. Only the snapshot that was
+        installed last counts."""
+        if event.snapshot_id == self._loading:
+            self._loading = None
+            self.stop(self.applied_end, event.reason)
 
     def replace_state(self, event: StateLoaded) -> bool:
         """Replace the applied metadata by that of the snapshot. Returns whether it was replaced.
@@ -83,6 +109,7 @@ class LogFollower:
         self._loading = None
         self._outbox.emit(FreeState(self._state.metadata))
         self._state.metadata = event.metadata
-        self._snapshots.replaced()
+        self._snapshots.forget()
+        self.stopped = None
         self.applied_end = event.snapshot_id.end_offset
         return True

@@ -20,6 +20,8 @@ from kraft_wire.controller.node.consumer_reads import ConsumerReads
 from kraft_wire.controller.node.decisions import Decisions
 from kraft_wire.controller.node.effects import (
     NodeEffect,
+    ReplayContinues,
+    ReplayStopped,
     WriteSnapshot,
 )
 from kraft_wire.controller.node.events import (
@@ -28,6 +30,7 @@ from kraft_wire.controller.node.events import (
     CommittedBatches,
     SnapshotFailed,
     StateLoaded,
+    StateTooNew,
     TimestampsFound,
 )
 from kraft_wire.controller.node.following import LogFollower
@@ -38,13 +41,22 @@ from kraft_wire.controller.node.routing import RequestRouter
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.errors import RecordTooNew
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
 
-NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed | StateLoaded | TimestampsFound
+NodeEvent = (
+    raft_events.Event
+    | ApiRequest
+    | CommittedBatches
+    | SnapshotFailed
+    | StateLoaded
+    | StateTooNew
+    | TimestampsFound
+)
 
 NOTICEABLE_PAUSE_MS = 100
 """A Tick this late means that the process was suspended: stopped, swapped out, or overloaded."""
@@ -100,6 +112,12 @@ class Node:
             state.settings.kraft_wire_max_request_entries,
         )
         self._high_watermark = 0
+        self._is_replay_stopped = False
+
+    @property
+    def replay_stopped(self) -> ReplayStopped | None:
+        """The record that this release can't apply; None if there is none."""
+        return self._follower.stopped
 
     @property
     def is_active(self) -> bool:
@@ -114,7 +132,7 @@ class Node:
             self._decisions.next_deadline_ms(),
             self._snapshots.deadline_ms(),
             self._consumers.next_deadline_ms(),
-            None if self.is_active else self._registrar.next_deadline_ms(self.state),
+            None if not self._registers else self._registrar.next_deadline_ms(self.state),
         ):
             if deadline is not None and (earliest is None or deadline < earliest):
                 earliest = deadline
@@ -124,7 +142,12 @@ class Node:
         """Apply batches that are known to be committed, before the first step: a new leader starts sooner."""
         self._outbox.begin_step(now)
         for batch in batches:
-            self._follower.apply(batch)
+            if not self._follower.apply(batch):
+                return
+
+    def stop_replay(self, record: RecordTooNew) -> None:
+        """Apply nothing, before the first step: the newest snapshot has a record of a newer release."""
+        self._follower.stop(record.offset, str(record))
 
     def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
         """Process one event. Returns the effects in the order in which they must be executed."""
@@ -132,7 +155,7 @@ class Node:
         match event:
             case ApiRequest():
                 self._requests.serve(event)
-            case CommittedBatches() | TimestampsFound() | StateLoaded():
+            case CommittedBatches() | TimestampsFound() | StateLoaded() | StateTooNew():
                 self._take_what_was_read(event)
             case SnapshotFailed() | raft_events.SnapshotWritten():
                 self._end_snapshot(event)
@@ -147,7 +170,7 @@ class Node:
                 self._decisions.stop_periodic_tasks()
                 self._raft.drive(event)
             case raft_events.Start():
-                self._raft.drive(event)
+                self._raft.drive(raft_events.Start(can_lead=self.replay_stopped is None))
                 self._snapshot_if_due()
             case raft_events.Tick():
                 self._notice_pause()
@@ -158,13 +181,21 @@ class Node:
                 self._snapshot_if_due()
             case _:
                 self._raft.drive(event)
+        self._note_replay()
         if self.is_active:
             self._decisions.answer_known()
-        else:
+        elif self._registers:
             self._register()
         return self._outbox.effects
 
-    def _take_what_was_read(self, event: CommittedBatches | TimestampsFound | StateLoaded) -> None:
+    @property
+    def _registers(self) -> bool:
+        """Whether this node registers itself with the active controller, and would see that in the log."""
+        return not self.is_active and self.replay_stopped is None
+
+    def _take_what_was_read(
+        self, event: CommittedBatches | TimestampsFound | StateLoaded | StateTooNew
+    ) -> None:
         match event:
             case CommittedBatches():
                 self._apply_committed(event)
@@ -172,6 +203,8 @@ class Node:
                 self._consumers.answer_found(event)
             case StateLoaded():
                 self._replace_state(event)
+            case StateTooNew():
+                self._follower.state_too_new(event)
 
     # Time.
 
@@ -242,8 +275,17 @@ class Node:
         if self._follower.replace_state(event):
             self._follow()
 
+    def _note_replay(self) -> None:
+        """Report that replay has stopped or continues. The core must not lead while it is stopped."""
+        stopped = self._follower.stopped
+        if (stopped is not None) is self._is_replay_stopped:
+            return
+        self._is_replay_stopped = stopped is not None
+        self._outbox.emit(stopped or ReplayContinues(self._follower.applied_end))
+        self._raft.drive(raft_events.CanLead(stopped is None))
+
     def _activate_if_ready(self) -> None:
-        if self.is_active or self._follower.is_busy or not self._is_caught_up():
+        if self.is_active or self._follower.is_busy or self.replay_stopped or not self._is_caught_up():
             return
         if self.core.accepts_proposals:
             self._copy_raft_state()
@@ -295,7 +337,7 @@ class Node:
     def _snapshot_if_due(self) -> None:
         if not self._snapshots.due(self._outbox.now.monotonic_ms) or self.state.metadata.in_transaction:
             return
-        if self._follower.is_loading:
+        if self._follower.is_loading or self._follower.stopped is not None:
             return
         if self.is_active and self._high_watermark < self._decisions.activation_end:
             return  # the record that aborts a former leader's transaction is applied, but not committed

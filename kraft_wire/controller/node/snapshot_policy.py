@@ -56,8 +56,8 @@ class SnapshotPolicy:
         self._bytes_since = 0
         self._started_ms = None
 
-    def replaced(self) -> None:
-        """Forget what was counted: a snapshot of another node covers it."""
+    def forget(self) -> None:
+        """Forget what was counted: a snapshot of another node covers it, or none can."""
         self._bytes_begun = self._bytes_since = 0
         self._started_ms = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kraft_wire.metadata.errors import Contradiction
+from kraft_wire.metadata.errors import Contradiction, LevelTooNew
 from kraft_wire.metadata.features.supported import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -47,15 +47,15 @@ class FinalizedFeatures:
         return self._levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= 1
 
     def replay(self, record: FeatureLevelRecord, offset: int) -> None:
-        """Finalize a level; 0 removes a feature. Raises Contradiction for a level that this software doesn't
-        support."""
+        """Finalize a level; 0 removes a feature. Raises LevelTooNew or Contradiction for a level that this
+        software doesn't support."""
         name, level = record.name, record.feature_level
         lowest, highest = supported_ranges(unstable=True).get(name, (0, 0))
-        if not lowest <= level <= highest:
-            raise Contradiction(
-                f"{name} {level} is not supported here, only {lowest} to {highest}; "
-                "use a newer release of kraft-wire, or an older one to upgrade metadata.version first"
-            )
+        supported = f"{name} {level} is not supported here, only {lowest} to {highest}"
+        if level > highest:
+            raise LevelTooNew(f"{supported}; use a newer release of kraft-wire")
+        if level < lowest:
+            raise Contradiction(f"{supported}; use an older release to upgrade metadata.version first")
         # KAFKA-18979: releases before 4.0.1 could write kraft.version to the log, where it has no effect.
         if name != KRAFT_VERSION:
             if level == 0:

@@ -274,6 +274,18 @@ def resign(quorum: QuorumState) -> None:
     )
 
 
+def resign_if_unable(quorum: QuorumState) -> None:
+    """Stop leading if the state machine can't do a leader's work: another voter may know the record that it
+    can't apply.
+
+    First everything in the log has to be committed. Otherwise the log could be longer than those of the
+    others, so that none of them gets this node's vote.
+    """
+    is_committed = quorum.high_watermark == quorum.log.end_offset
+    if quorum.leadership is not None and not quorum.can_lead and is_committed:
+        resign(quorum)
+
+
 # Deadlines.
 
 

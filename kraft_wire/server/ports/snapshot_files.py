@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import trio
 
-from kraft_wire.controller.node.events import SnapshotFailed, StateLoaded
+from kraft_wire.controller.node.events import SnapshotFailed, StateLoaded, StateTooNew
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.errors import RecordTooNew
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.events import SnapshotRejected, SnapshotVerified
 from kraft_wire.server.ports.background import Background, Feed
@@ -90,7 +91,11 @@ class SnapshotFiles:
             return
         snapshot = self._store.snapshots.open_reader(snapshot_id)
         with scope:
-            metadata = await trio.to_thread.run_sync(_read_and_close, snapshot, abandon_on_cancel=True)
+            try:
+                metadata = await trio.to_thread.run_sync(_read_and_close, snapshot, abandon_on_cancel=True)
+            except RecordTooNew as record:
+                self._feed(StateTooNew(snapshot_id, str(record)))
+                return
             self._feed(StateLoaded(snapshot_id, metadata))
 
     def free_state(self, metadata: MetadataState) -> None:

@@ -64,6 +64,18 @@ class NodeReports:
     def _first_write(self, effect: nx.FirstWrite) -> None:
         log.info("first write committed", epoch=effect.epoch, after_ms=effect.after_ms)
 
+    def _stopped_replay(self, effect: nx.ReplayStopped) -> None:
+        log.error(
+            "replay stopped",
+            offset=effect.offset,
+            reason=effect.reason,
+            effect="this controller votes and replicates, but doesn't lead",
+            advice="run the release of kraft-wire that the other controllers run",
+        )
+
+    def _continued_replay(self, effect: nx.ReplayContinues) -> None:
+        log.info("replay continues", offset=effect.offset)
+
     def _installed_snapshot(self, effect: fx.InstallSnapshot) -> None:
         log.info(
             "snapshot installed", end_offset=effect.snapshot_id.end_offset, epoch=effect.snapshot_id.epoch
@@ -100,6 +112,8 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.LossMadeGood: NodeReports._recovered_loss,
     nx.Activated: NodeReports._activation,
     nx.FirstWrite: NodeReports._first_write,
+    nx.ReplayStopped: NodeReports._stopped_replay,
+    nx.ReplayContinues: NodeReports._continued_replay,
     nx.RecordsAppended: NodeReports._records,
     nx.RequestRefused: NodeReports._refusal,
     nx.HandlerFailed: NodeReports._problem,

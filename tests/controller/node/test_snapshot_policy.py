@@ -70,7 +70,7 @@ def test_a_fetched_snapshot_covers_what_was_counted_and_what_the_own_one_did_not
     policy.committed(300, 0)
     policy.started()
     policy.committed(50, 10)
-    policy.replaced()
+    policy.forget()
     policy.failed()
     policy.committed(100, 20)
     assert policy.due(20) and not policy.is_urgent

@@ -1,0 +1,77 @@
+"""A node whose state machine can't apply the log: it votes and replicates, and doesn't lead."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraft_wire.raft.events import CanLead, Start
+from kraft_wire.raft.roles import Role
+from tests.raft.core_quorum import CoreQuorum
+from tests.raft.lone_node import LoneNode
+
+A_WHILE_MS = 30_000
+
+
+def led(voters: int = 3) -> CoreQuorum:
+    quorum = CoreQuorum(voters).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    return quorum
+
+
+def test_a_leader_that_is_unable_resigns_and_another_voter_leads() -> None:
+    quorum = led()
+    unable = quorum.leader
+    unable.step(CanLead(False))
+    assert unable.running.role is Role.RESIGNED
+    quorum.run_until(lambda: bool(quorum.leaders) and quorum.agree())
+    assert quorum.leader is not unable
+    quorum.run_for(A_WHILE_MS)
+    assert unable.running.role is Role.FOLLOWER
+
+
+def test_a_node_that_is_unable_votes_and_acknowledges() -> None:
+    quorum = led()
+    leader, (unable, other) = quorum.leader, quorum.followers()
+    unable.step(CanLead(False))
+    leader.crash()
+    quorum.run_until(lambda: other.running.is_leader)
+    other.propose(b"after")
+    end_offset = other.running.log_end_offset
+    quorum.run_until(lambda: (other.running.high_watermark or 0) >= end_offset)
+
+
+def test_nobody_leads_while_all_are_unable_and_one_does_that_is_able_again() -> None:
+    quorum = led()
+    epoch = quorum.leader.running.epoch
+    for node in quorum.nodes.values():
+        node.step(CanLead(False))
+    quorum.run_for(A_WHILE_MS)
+    assert [node.running.is_leader for node in quorum.nodes.values()] == [False] * 3
+    assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}, "nobody stood"
+    able = quorum.nodes[2]
+    able.step(CanLead(True))
+    quorum.run_until(lambda: able.running.is_leader)
+
+
+@pytest.mark.parametrize("can_lead", [False, True])
+def test_a_lone_voter_that_is_unable_at_its_start_writes_nothing(*, can_lead: bool) -> None:
+    node = LoneNode(start=False)
+    node.step(Start(can_lead))
+    node.pass_ms(A_WHILE_MS)
+    assert node.core.is_leader is can_lead
+    assert bool(node.batches) is can_lead
+
+
+def test_a_candidate_that_is_unable_resigns_once_its_log_is_no_longer_than_the_others() -> None:
+    """The two that are left need each other's votes."""
+    quorum = led()
+    old, (candidate, other) = quorum.leader, quorum.followers()
+    old.crash()
+    quorum.run_until(lambda: candidate.running.role is Role.CANDIDATE or other.running.role is Role.CANDIDATE)
+    stands = candidate if candidate.running.role is Role.CANDIDATE else other
+    able = other if stands is candidate else candidate
+    stands.step(CanLead(False))
+    quorum.run_until(lambda: able.running.is_leader)
+    quorum.run_for(A_WHILE_MS)
+    assert quorum.leader is able
