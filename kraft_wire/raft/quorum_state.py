@@ -71,6 +71,7 @@ class QuorumState:
         self.is_trimming = False
         self.is_shutting_down = False
         self.can_lead = True
+        self.has_to_pass_records_on = False
         self.is_handing_over = False
         self.is_stopped = False
         self.stop_deadline_ms: int | None = None
@@ -170,7 +171,8 @@ class QuorumState:
     @property
     def may_start_election(self) -> bool:
         can_stand = self.takes_part and self.is_log_complete and self.next_epoch <= LAST_EPOCH
-        return can_stand and self.can_lead and not self.is_shutting_down
+        may_lead = self.can_lead or self.has_to_pass_records_on
+        return can_stand and may_lead and not self.is_shutting_down
 
     @property
     def next_epoch(self) -> int:

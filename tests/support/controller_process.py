@@ -62,13 +62,18 @@ def formatted(
 
 
 class ControllerProcess:
-    """The process of a server, whose log is collected; the command ``within``, if given, starts it."""
+    """The process of a server, whose log is collected; the command ``within``, if given, starts it.
+    ``release`` is the folder of another release of the package."""
 
-    def __init__(self, file: Path, within: Sequence[str] = ()) -> None:
+    def __init__(self, file: Path, within: Sequence[str] = (), *, release: Path | None = None) -> None:
         self.log_dir = file.parent / "data" / "__cluster_metadata-0"
         command = [*within, *COMMAND, "server", str(file)]
         self._process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, env={**os.environ, "LANG": "C"}, start_new_session=True
+            command,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "LANG": "C", **({} if release is None else {"PYTHONPATH": str(release)})},
+            cwd=release,
+            start_new_session=True,
         )
         self._events: list[Event] = []
         self._text: list[str] = []

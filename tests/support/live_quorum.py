@@ -174,8 +174,9 @@ class Controllers:
         for id in self._files:
             self.start_one(id)
 
-    def start_one(self, id: int) -> ControllerProcess:
-        self.processes[id] = self._stack.enter_context(ControllerProcess(self._files[id]))
+    def start_one(self, id: int, release: Path | None = None) -> ControllerProcess:
+        process = ControllerProcess(self._files[id], release=release)
+        self.processes[id] = self._stack.enter_context(process)
         return self.processes[id]
 
     def move(self) -> None:

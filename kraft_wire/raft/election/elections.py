@@ -242,6 +242,7 @@ def become_unattached(quorum: QuorumState, epoch: int, leader_id: int | None = N
 def become_follower(quorum: QuorumState, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
     """Follow the leader of ``epoch``, which must answer within the fetch timeout."""
     old = quorum.state
+    quorum.has_to_pass_records_on = False
     quorum.become(
         Follower(
             epoch,
@@ -283,6 +284,7 @@ def resign_if_unable(quorum: QuorumState) -> None:
     """
     is_committed = quorum.high_watermark == quorum.log.end_offset
     if quorum.leadership is not None and not quorum.can_lead and is_committed:
+        quorum.has_to_pass_records_on = False
         resign(quorum)
 
 

@@ -93,9 +93,10 @@ def hurry_election(quorum: QuorumState, before: RoleState) -> None:
 
     ``before`` is our state before its request. If that request has raised our epoch, an election is needed in
     any case. If others may elect that voter without us, it first has time to announce itself, because we
-    would depose it.
+    would depose it. A node that can't do a leader's work leads only so long that the voter gets its records.
     """
     state, now_ms = quorum.state, quorum.now.monotonic_ms
+    quorum.has_to_pass_records_on = not quorum.can_lead
     if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
         start_election_at(quorum, state, min(state.deadline_ms, now_ms))
     elif _is_free(state):

@@ -23,11 +23,29 @@ def test_a_leader_that_is_unable_resigns_and_another_voter_leads() -> None:
     quorum = led()
     unable = quorum.leader
     unable.step(CanLead(False))
-    assert unable.running.role is Role.RESIGNED
+    assert not unable.running.is_leader
     quorum.run_until(lambda: bool(quorum.leaders) and quorum.agree())
     assert quorum.leader is not unable
     quorum.run_for(A_WHILE_MS)
     assert unable.running.role is Role.FOLLOWER
+
+
+def test_a_node_that_is_unable_passes_on_the_records_that_only_it_has() -> None:
+    """An able voter with a shorter log can't be elected without them."""
+    quorum = led()
+    leader, (unable, able) = quorum.leader, quorum.followers()
+    quorum.isolate(able.id)
+    leader.propose(b"only two have it")
+    end_offset = leader.running.log_end_offset
+    quorum.run_until(lambda: (leader.running.high_watermark or 0) >= end_offset)
+    quorum.run_until(lambda: unable.end_offset >= end_offset)
+    unable.step(CanLead(False))
+    leader.crash()
+    quorum.heal()
+    quorum.run_until(lambda: able.running.is_leader)
+    assert able.end_offset > end_offset
+    quorum.run_for(A_WHILE_MS)
+    assert quorum.leader is able
 
 
 def test_a_node_that_is_unable_votes_and_acknowledges() -> None:
