@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -42,14 +42,15 @@ def sim(
     seconds: Annotated[int | None, Parameter(show_default=str(DEFAULT_SECONDS))] = None,
     controllers: bool = False,
     voters_change: bool = False,
+    rolling_upgrade: bool = False,
     options: str | None = None,
     minimise: bool = False,
     trace: bool = False,
 ) -> int:
     """Run a quorum in the deterministic simulator, under the faults that a seed stands for.
 
-    Prints the number of events, the simulated seconds and the hash of the trace of each run. A seed that
-    fails also prints the commit and its options, which replay the run bit for bit.
+    Prints the events, the simulated seconds and the hash of the trace of each run. A seed that fails also
+    prints the commit and its options, which replay the run.
 
     For example:
 
@@ -69,6 +70,8 @@ def sim(
     voters_change
         Add, remove, move and replace voters while the raft cores run, let strangers ask them, and lose and
         recover majorities.
+    rolling_upgrade
+        Run whole controllers of two releases, and upgrade and downgrade them while they run.
     options
         Run these options instead, as a failed run printed them.
     minimise
@@ -76,21 +79,26 @@ def sim(
     trace
         Print every event, after a legend.
     """
+    kinds = {
+        "--controllers": controllers,
+        "--voters-change": voters_change,
+        "--rolling-upgrade": rolling_upgrade,
+    }
     if options is None:
         length_s = DEFAULT_SECONDS if seconds is None else seconds
-        draw = _drawing(controllers=controllers, voters_change=voters_change)
-        runs = _drawn(1 if seed is None else seed, seeds, length_s, draw)
-    elif seed is not None or seeds != 1 or seconds is not None or controllers or voters_change:
-        raise UsageError(
-            "--options describes the whole run: leave out --seed, --seeds, --seconds, --controllers,"
-            " --voters-change"
-        )
+        runs = _drawn(1 if seed is None else seed, seeds, length_s, _drawing(kinds))
+    elif (seed, seeds, seconds) != (None, 1, None) or any(kinds.values()):
+        others = ", ".join(("--seed", "--seeds", "--seconds", *kinds))
+        raise UsageError(f"--options describes the whole run: leave out {others}")
     else:
         runs = [_parse(options)]
     if trace:
         print(LEGEND, end="")
-    failed = [run.seed for run in runs if not _run(run, minimise=minimise, trace=trace)]
-    print(_summary(len(runs), failed))
+    return _report([run.seed for run in runs if not _run(run, minimise=minimise, trace=trace)], len(runs))
+
+
+def _report(failed: list[int], count: int) -> int:
+    print(_summary(count, failed))
     return EXIT_FAILED if failed else EXIT_OK
 
 
@@ -101,14 +109,18 @@ def _summary(count: int, failed: list[int]) -> str:
     return f"{len(failed)} of {count} {unit} failed: {', '.join(map(str, failed))}"
 
 
-def _drawing(*, controllers: bool, voters_change: bool) -> Callable[[int, int], Options]:
-    from kraft_wire.sim.swarm import controllers_of, membership_of, options_of
+def _drawing(kinds: Mapping[str, bool]) -> Callable[[int, int], Options]:
+    from kraft_wire.sim.swarm import controllers_of, membership_of, options_of, rolling_of
 
-    if controllers and voters_change:
-        raise UsageError("--controllers and --voters-change are different runs: choose one of them")
-    if voters_change:
-        return membership_of
-    return controllers_of if controllers else options_of
+    chosen = [option for option, is_chosen in kinds.items() if is_chosen]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} are different runs: choose one of them")
+    drawings = {
+        "--controllers": controllers_of,
+        "--voters-change": membership_of,
+        "--rolling-upgrade": rolling_of,
+    }
+    return drawings[chosen[0]] if chosen else options_of
 
 
 def _drawn(first: int, seeds: int, seconds: int, draw: Callable[[int, int], Options]) -> list[Options]:

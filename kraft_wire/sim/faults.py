@@ -10,8 +10,10 @@ from typing import Final
 import msgspec
 
 from kraft_wire.sim.machines.cluster import Cluster
+from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.releases import Release
 from kraft_wire.sim.machines.world import NextFlush
 from kraft_wire.sim.network.links import Pair
 from kraft_wire.sim.population.brokers import SimBroker
@@ -317,6 +319,22 @@ def _die_at_failover(strike: Strike) -> None:
     _broker(strike).kill(4 * strike.duration_us)
 
 
+def _upgrade(strike: Strike) -> None:
+    _change_release(strike, Release.NEWER)
+
+
+def _downgrade(strike: Strike) -> None:
+    _change_release(strike, Release.OLDER)
+
+
+def _change_release(strike: Strike, release: Release) -> None:
+    """Restart a controller with a release."""
+    node = strike.node
+    if isinstance(node, ControllerNode):
+        node.release = release
+        _kill(strike)
+
+
 BROKER_FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "kill-broker": _kill_broker,
     "kill-brokers": _kill_brokers,
@@ -339,6 +357,8 @@ DISASTERS: Final[Mapping[str, Callable[[Strike], None]]] = {"lose-majority": _lo
 """The faults that are drawn apart from the others, because a run survives few of them."""
 
 STRANGERS: Final[Mapping[str, Callable[[Strike], None]]] = {"strangers": _strangers}
+
+RELEASES: Final[Mapping[str, Callable[[Strike], None]]] = {"upgrade": _upgrade, "downgrade": _downgrade}
 
 DAMAGE: Final = frozenset(
     {"flip-bit", "corrupt-snapshot", "lose-quorum-state", "misdirect-write", "reformat", "garble"}
@@ -374,4 +394,4 @@ FAULTS: Final[Mapping[str, Callable[[Strike], None]]] = {
     "restart-one-by-one": _restart_one_by_one,
 }
 
-ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS, **STRANGERS, **DISASTERS}
+ALL_FAULTS: Final = {**FAULTS, **BROKER_FAULTS, **MEMBERSHIP_FAULTS, **STRANGERS, **DISASTERS, **RELEASES}

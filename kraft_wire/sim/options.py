@@ -29,6 +29,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     With ``voters_change`` the voters change while the cluster runs; with ``auto_join`` nodes make themselves
     voters. If they are ``drafted``, they speak KIP-853's draft.
+
+    With ``rolling_upgrade`` whole nodes start with an older release, which doesn't know the newer one's
+    NoOpRecords.
     """
 
     seed: int
@@ -57,6 +60,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     voters_change: bool = False
     auto_join: bool = False
     drafted: bool = False
+    rolling_upgrade: bool = False
     only: tuple[int, ...] | None = None
 
     @property

@@ -115,6 +115,7 @@ class Simulation:
         cluster.operator.finish()
         if self.options.voters_change:
             self._await_changes()
+        cluster.upgrade_all()
         core = self._choose_core()
         if "strangers" in self.options.fault_kinds or self.options.drafted:
             self._help_misled_observers()

@@ -19,6 +19,7 @@ from kraft_wire.sim.faults import (
     DISASTERS,
     FAULTS,
     MEMBERSHIP_FAULTS,
+    RELEASES,
     STRANGERS,
     Fault,
 )
@@ -97,6 +98,14 @@ def controllers_of(seed: int, seconds: int = 120) -> Options:
         proposals_per_second=chance.choice((2, 5, 10, 20)),
         fault_kinds=(*options.fault_kinds, *kinds),
         slices=_slices(stream(seed, "swarm of slices")),
+    )
+
+
+def rolling_of(seed: int, seconds: int = 120) -> Options:
+    """Return the same run as ``controllers_of``, during a rolling upgrade that goes to and fro."""
+    options = controllers_of(seed, seconds)
+    return msgspec.structs.replace(
+        options, rolling_upgrade=True, fault_kinds=(*options.fault_kinds, "upgrade", *RELEASES)
     )
 
 

@@ -32,6 +32,7 @@ from kraft_wire.sim.checkers.recovery import (
     RecoveryKeepsTheNewestLog,
     RecoveryLosesWhatItSays,
 )
+from kraft_wire.sim.checkers.releases import AllApplyAfterTheUpgrade, StoppedIsNeverActive
 from kraft_wire.sim.checkers.replication import (
     AcknowledgedStays,
     ConsistentCommittedData,
@@ -113,6 +114,8 @@ class Checkers:
         self.committed = NoTruncationBelowHighWatermark(nodes)
         self.equal_state = EqualState(nodes)
         self.shutdowns = ShutdownLeavesIsrs(nodes)
+        self.stopped_is_never_active = StoppedIsNeverActive(nodes)
+        self.all_apply = AllApplyAfterTheUpgrade(nodes)
         for checker in checkers:
             if isinstance(checker, AcknowledgedStays):
                 self.acknowledgements = checker

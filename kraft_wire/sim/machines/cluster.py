@@ -30,6 +30,7 @@ from kraft_wire.sim.machines.clock import Clock
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.node import SimNode
+from kraft_wire.sim.machines.releases import Release
 from kraft_wire.sim.machines.rot import flipped
 from kraft_wire.sim.machines.snapshot_file import bootstrap_file
 from kraft_wire.sim.machines.world import World
@@ -111,6 +112,7 @@ class Cluster:
         if isinstance(node, ControllerNode):
             node.has_elr = options.has_elr
             node.slice_limits = options.slices
+            node.release = Release.OLDER if options.rolling_upgrade else Release.NEWER
         return node
 
     def formatted_disk(self, node_id: int) -> Disk:
@@ -269,6 +271,13 @@ class Cluster:
         return response
 
     # Recovery.
+
+    def upgrade_all(self) -> None:
+        """Stop the nodes of the older release. They start again with the newer one."""
+        for node in self.nodes.values():
+            if isinstance(node, ControllerNode) and node.release is Release.OLDER:
+                node.kill()
+                node.release = Release.NEWER
 
     def calm(self) -> None:
         """End all faults: links heal, disks are fast, no node garbles records."""

@@ -46,6 +46,7 @@ from kraft_wire.sim.machines.controller_ports import ControllerPorts
 from kraft_wire.sim.machines.handler_cost import StepRecords, appended_records
 from kraft_wire.sim.machines.metadata_state import state_hash, state_in
 from kraft_wire.sim.machines.node import Machine, SimNode
+from kraft_wire.sim.machines.releases import Release
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
 from kraft_wire.sim.network.connections import LISTENER, PORT, host_of
 from kraft_wire.sim.randomness import CoreRandomness
@@ -74,6 +75,7 @@ class ControllerNode(SimNode):
     tuples."""
 
     has_elr: bool = True
+    release: Release = Release.NEWER
     slice_limits: SliceLimits = SliceLimits()
     on_answer: Callable[[Any, Message], None] | None = None
     _node: Node
@@ -89,12 +91,14 @@ class ControllerNode(SimNode):
         entropy = Entropy(chance)
         core = self._core = RaftCore(self.config, durable, entropy)
         latest = self.disk.latest_snapshot
+        kind = self.release.value
         state = ControllerState(
-            metadata=MetadataState() if latest is None else state_in(latest),
+            metadata=kind() if latest is None else state_in(latest, kind),
             sessions=BrokerSessions(9_000),
             settings=Settings(
                 node_id=self.id,
                 metadata_log_max_record_bytes_between_snapshots=SNAPSHOT_BYTES,
+                metadata_max_idle_interval_ms=self.release.idle_interval_ms,
                 leader_imbalance_check_interval_seconds=20,
                 unclean_leader_election_interval_ms=10_000,
             ),
@@ -172,6 +176,7 @@ class ControllerNode(SimNode):
     def _finish(self, event: Event, effects: Sequence[Any]) -> None:
         super()._finish(event, effects)
         if self.is_up:
+            self.world.checkers.stopped_is_never_active.check(self, self._node)
             self._look_at_state()
 
     def _foresee(self, effects: Sequence[Any]) -> None:
@@ -204,7 +209,9 @@ class ControllerNode(SimNode):
             self._check_state(node.core.log_end_offset, node.state.metadata)
 
     def look_at_whole_state(self) -> None:
-        """Check the state of a standby."""
+        """Check the state of a standby at the end of a run."""
+        if self.is_up:
+            self.world.checkers.all_apply.check(self, self._node)
         if self.is_up and not self._node.is_active:
             metadata = self._node.state.metadata
             self._check_state(metadata.last_applied_offset + 1, metadata)

@@ -62,7 +62,7 @@ class ControllerSnapshots(SimSnapshots):
     def install(self, snapshot_id: SnapshotId) -> None:
         super().install(snapshot_id)
         node = self._controller
-        loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id]))
+        loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id], node.release.value))
         node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
 
     def free_state(self, metadata: MetadataState) -> None:

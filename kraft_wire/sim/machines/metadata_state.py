@@ -10,13 +10,13 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_m
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile, read_snapshot
 
 
-def state_in(snapshot: SnapshotFile) -> MetadataState:
+def state_in(snapshot: SnapshotFile, kind: type[MetadataState] = MetadataState) -> MetadataState:
     """Return the state that a snapshot holds. The 0-0 checkpoint of format holds none."""
     if not snapshot.data:
-        return MetadataState()
+        return kind()
     values = read_snapshot(snapshot.id, snapshot.data).values
     records = (decode_metadata_record(value)[0] for value in values)
-    return MetadataState.from_snapshot(records, snapshot.id.end_offset - 1)
+    return kind.from_snapshot(records, snapshot.id.end_offset - 1)
 
 
 def state_hash(metadata: MetadataState) -> bytes:
