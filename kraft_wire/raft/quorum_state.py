@@ -88,7 +88,6 @@ class QuorumState:
         self.raises = Raises()
         self.last_heard_ms = 0
         self.has_heard_leader = False
-        self.asked_voters: set[int] = set()
         self.pending_change: PendingChange | None = None
         self._recorded = durable.election
         self._highest_high_watermark: int | None = None
@@ -291,18 +290,6 @@ class QuorumState:
         deadline_ms = self.now.monotonic_ms + self.config.request_timeout_ms
         request_id = self.outgoing.begin(peer, request, self.epoch, deadline_ms, is_search=is_search)
         self.emit(SendRequest(request_id, peer, request))
-
-    def finish(self, request_id: int) -> Call | None:
-        """Remove the call that was answered or failed, and return it; None if it was forgotten before."""
-        call = self.outgoing.finish(request_id)
-        if call is not None:
-            self.note_asked(call)
-        return call
-
-    def note_asked(self, call: Call) -> None:
-        """Note that a voter has answered since the start, or couldn't be reached."""
-        if call.peer.id in self.history.voters.ids:
-            self.asked_voters.add(call.peer.id)
 
     def back_off(self, call: Call) -> None:
         """Don't ask a peer again at once, because its answer was of no use."""

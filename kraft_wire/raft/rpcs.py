@@ -119,14 +119,14 @@ def answer_request(quorum: QuorumState, event: RpcRequest) -> bool | None:
 
 def handle_response(quorum: QuorumState, event: ResponseReceived) -> None:
     """Handle a peer's response. A response to a request of an earlier role is ignored."""
-    call = quorum.finish(event.request_id)
+    call = quorum.outgoing.finish(event.request_id)
     if call is not None:
         RPCS[type(call.request)].handle_response(quorum, call, event.response)
 
 
 def handle_failure(quorum: QuorumState, event: RequestFailed) -> None:
     """Handle the failure of a request."""
-    call = quorum.finish(event.request_id)
+    call = quorum.outgoing.finish(event.request_id)
     if call is not None:
         RPCS[type(call.request)].handle_failure(quorum, call, event.failure)
 
@@ -135,5 +135,4 @@ def expire_requests(quorum: QuorumState) -> None:
     """Cancel the requests whose answer is overdue."""
     for request_id, call in quorum.outgoing.take_expired(quorum.now.monotonic_ms):
         quorum.emit(CancelRequest(request_id))
-        quorum.note_asked(call)
         RPCS[type(call.request)].handle_failure(quorum, call, Failure.TIMED_OUT)

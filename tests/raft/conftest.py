@@ -25,10 +25,9 @@ def node() -> LoneNode:
 
 @pytest.fixture
 def leaderless(node: LoneNode) -> LoneNode:
-    """Return one of the voters 1 to 3, which looks for a leader in epoch 1 and can't reach voter 2. It has
-    the log of ``node``."""
+    """Return one of the voters 1 to 3, which has lost its leader in epoch 1. It has the log of ``node``."""
     addresses = {1: ("controller.example", 9093), 2: ("other.example", 9093), 3: ("third.example", 9093)}
     node.restart(config(static=static_voters(LISTENER, addresses)))
-    node.lose_requests_to(2)
+    node.core._quorum.has_heard_leader = True
     assert node.core.epoch == 1
     return node

@@ -33,16 +33,13 @@ from kraft_wire.raft.effects import (
     ReplyAlike,
     ReplyRecords,
     ReplySnapshotBytes,
-    SendRequest,
 )
 from kraft_wire.raft.events import (
     Event,
-    Failure,
     Flushed,
     LogTrimmed,
     Now,
     Propose,
-    RequestFailed,
     RpcRequest,
     SnapshotWritten,
     Start,
@@ -167,7 +164,7 @@ def answered_tokens(answer: Answer) -> tuple[Hashable, ...]:
 
 class LoneNode:
     """Node 1 and its disk. ``answers`` are the effects that answer requests, by token; ``high_watermarks``
-    are all that were announced; ``requests`` are those that were sent since the start."""
+    are all that were announced."""
 
     def __init__(
         self, raft_config: RaftConfig | None = None, durable: DurableState | None = None, start: bool = True
@@ -182,7 +179,6 @@ class LoneNode:
         self.snapshots = list(self.durable.snapshots)
         self.trims: list[int] = []
         self.answers: dict[Hashable, Answer] = {}
-        self.requests: list[SendRequest] = []
         self.high_watermarks: list[int] = []
         self.has_lost_records = self.durable.lost_below_offset is not None
         self._ports = LonePorts(self)
@@ -199,7 +195,6 @@ class LoneNode:
                 for token in answered_tokens(effect):
                     assert token not in self.answers, "answered twice"
                     self.answers[token] = effect
-        self.requests += of_type(effects, SendRequest)
         execute_all(effects, self._ports)
         return effects
 
@@ -221,13 +216,6 @@ class LoneNode:
         self, request: Message, version: int, token: Hashable = "token", listener: str = LISTENER
     ) -> list[Effect]:
         return self.step(RpcRequest(token, request, version, listener))
-
-    def lose_requests_to(self, node_id: int) -> None:
-        """Let the requests to a node fail."""
-        failed = [request for request in self.requests if request.peer.id == node_id]
-        assert failed, "nothing was asked"
-        for request in failed:
-            self.step(RequestFailed(request.request_id, Failure.LOST))
 
     def answer_to(self, request: Message, version: int, listener: str = LISTENER) -> Message:
         """Send a request that is answered at once, and return the answer."""
@@ -272,7 +260,6 @@ class LoneNode:
             control_records=_voter_records(self.durable.control_records, self.batches, snapshot),
         )
         self.answers.clear()
-        self.requests.clear()
         self._ports = LonePorts(self)
         self.core = RaftCore(self.config, self.durable, FixedRandomness())
         return self.step(Start())

@@ -6,7 +6,8 @@ Java believes anybody. Here a request only raises the epoch if that can help:
   leader asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts.
   A voter that comes back with a higher epoch gets in so. Followers keep to their leader.
 - Without a leader, known voters are believed: an election must not take longer. But a node that has just
-  started doesn't know yet whether there is a leader. It first asks the other voters.
+  started doesn't know yet whether there is a leader. It asks a voter that is said to be in a higher epoch,
+  and only the answer counts, too.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
   (KIP-853).
 
@@ -21,7 +22,6 @@ from kraft_wire.raft.door.callers import hears_leader, is_known_voter
 from kraft_wire.raft.effects import HigherEpochRefused
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.roles import Follower
 
 
 def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
@@ -45,17 +45,8 @@ def _is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
 
 
 def is_looking_for_leader(quorum: QuorumState) -> bool:
-    """Whether this node has just started, and doesn't know yet whether somebody leads.
-
-    It knows when half of the other voters have answered or couldn't be reached, and a leader that they named
-    has, too. An election timeout is long enough to look.
-    """
-    if quorum.has_heard_leader or is_long_without_leader(quorum):
-        return False
-    if isinstance(quorum.state, Follower):
-        return not quorum.state.following.leader_is_gone
-    others = set(quorum.history.voters.ids) - {quorum.config.node_id}
-    return 2 * len(others & quorum.asked_voters) < len(others)
+    """Whether this node has heard no leader since it started, less than an election timeout ago."""
+    return not quorum.has_heard_leader and not is_long_without_leader(quorum)
 
 
 def is_long_without_leader(quorum: QuorumState) -> bool:

@@ -60,6 +60,8 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
         error = _vote_error(quorum, rpc, asked)
+        if not error and _has_to_be_asked(quorum, asked):
+            quorum.hints.add(asked.replica_id, asked.replica_epoch, (), quorum.now.monotonic_ms)
         waits = not error and quorum.doubts.add(
             asked.replica_id, rpc, quorum.now.monotonic_ms, _doubt_ms(quorum, asked)
         )
@@ -71,12 +73,18 @@ def _doubt_ms(quorum: QuorumState, asked: VotePartition) -> int:
     """Return how long the answer may wait for news of a leader; 0 if it needs none.
 
     The vote would be refused only because of a leader whose end may not be known here yet, or because this
-    node has just started and still asks who leads.
+    node has just started and asks the candidate for its epoch.
     """
-    is_known = is_known_voter(quorum, _candidate(asked))
-    if is_known and asked.replica_epoch > quorum.epoch and is_looking_for_leader(quorum):
+    if _has_to_be_asked(quorum, asked):
         return START_DOUBT_MS
+    is_known = is_known_voter(quorum, _candidate(asked))
     return DOUBT_MS if (is_known or asked.pre_vote) and _trusts_leader(quorum) else 0
+
+
+def _has_to_be_asked(quorum: QuorumState, asked: VotePartition) -> bool:
+    """Whether only an answer of this candidate may raise the epoch: this node has just started."""
+    is_higher = asked.replica_epoch > quorum.epoch
+    return is_higher and is_looking_for_leader(quorum) and is_known_voter(quorum, _candidate(asked))
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:

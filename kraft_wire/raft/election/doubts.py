@@ -1,8 +1,9 @@
 """Keep the votes that this node would refuse only because it doesn't know yet whether a leader is at work.
 
 A leader's end reaches all followers at about the same time, so a pre-vote for its successor may come first.
-A node that has just started has asked who leads, and believes nobody before the answer (``door/claims.py``).
-To refuse a vote then would cost an election. The answer waits a moment for the news instead.
+A node that has just started asks a candidate for its epoch, and believes only the answer
+(``door/claims.py``). To refuse a vote then would cost an election. The answer waits a moment for the news
+instead.
 """
 
 from __future__ import annotations

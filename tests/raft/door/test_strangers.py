@@ -174,21 +174,63 @@ def test_a_follower_that_restarts_believes_nobody_until_it_hears_the_leader(
     assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
 
 
-@pytest.mark.parametrize("reached", [1, 2])
-def test_a_voter_that_starts_believes_voters_once_half_of_the_others_have_no_leader(reached: int) -> None:
-    quorum = CoreQuorum(5).start()
+@pytest.mark.parametrize("kraft_version", [0, 1])
+@pytest.mark.parametrize("voters", [3, 5])
+def test_a_follower_that_restarts_waits_for_the_leader_though_others_are_dead(
+    voters: int, kraft_version: int
+) -> None:
+    """That nobody listens at their addresses is known earlier than the leader's answer."""
+    quorum = CoreQuorum(voters, kraft_version=kraft_version).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    leader, epoch = quorum.leader, quorum.leader.running.epoch
+    follower, *others = quorum.followers()
+    for other in others[: (voters - 1) // 2]:
+        other.crash()
+    follower.crash()
+    follower.start()
+    for _ in range(60):
+        for other in others:
+            Asked(follower, vote_of(other.config.replica_key, epoch + 1))  # type: ignore[arg-type]
+        quorum.run_for(1)
+    quorum.run_for(A_WHILE_MS)
+    assert quorum.leader is leader
+    assert leader.running.epoch == epoch
+
+
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_a_voter_that_starts_asks_the_candidate_for_its_epoch(*, is_ahead: bool) -> None:
+    quorum = CoreQuorum(3).start()
     quorum.elect()
     quorum.run_until(quorum.agree)
     for node in quorum.nodes.values():
         node.crash()
-    quorum.cut(*((1, id) for id in range(2 + reached, 6)))
-    node = quorum.nodes[1]
-    node.start()
-    asked = Asked(node, vote_of(quorum.nodes[5].config.replica_key, node.running.epoch + 1))  # type: ignore[arg-type]
-    quorum.run_for(START_DOUBT_MS)
+    voter, candidate = quorum.nodes[1], quorum.nodes[2]
+    assert candidate.election is not None
+    epoch = candidate.election.leader_epoch + 5
+    if is_ahead:
+        candidate.election = ElectionState(leader_id=-1, leader_epoch=epoch)
+        candidate.start()
+        quorum.refuse_pre_votes = True
+    voter.start()
+    asked = Asked(voter, vote_of(candidate.config.replica_key, epoch))  # type: ignore[arg-type]
+    quorum.run_for(6 * ONE_WAY_MS if is_ahead else START_DOUBT_MS)
     (answer,) = asked.answers
     assert isinstance(answer, VoteResponse)
-    assert answer.topics[0].partitions[0].vote_granted is (reached >= 2)
+    assert answer.topics[0].partitions[0].vote_granted is is_ahead
+
+
+def test_a_voter_that_follows_a_silent_leader_after_its_start_helps_to_elect_the_next_at_once() -> None:
+    quorum = CoreQuorum(3).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    leader, (voter, candidate) = quorum.leader, quorum.followers()
+    quorum.isolate(leader.id)
+    quorum.run_for(candidate.config.fetch_timeout_ms - 200)
+    voter.crash()
+    voter.start()
+    took_ms = quorum.run_until(lambda: candidate.running.is_leader or voter.running.is_leader)
+    assert took_ms < 200 + 200
 
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
