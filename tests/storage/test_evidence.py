@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kraft_wire.cli.quorum import Unreadable
+from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
@@ -255,3 +257,26 @@ def test_changes_of_voters_in_words() -> None:
     after.append(KnownVoter.of(replaced))
     assert changed_voters(before, after) == "added 4; removed 1; new directory 3; new endpoints 2"
     assert changed_voters(before, before) == ""
+
+
+def test_records_of_newer_types_are_passed_over(tmp_path: Path) -> None:
+    """What a log says of its quorum is in few types of records; the others aren't decoded."""
+    unknown = b"\x01\x7e\x00and more"
+    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [unknown, registered(2)])]
+    found = read_evidence(write_folder(tmp_path / "data", batches, epoch=1))
+    assert (found.log_end_offset, found.controller_ids, found.problems) == (3, (2,), ())
+
+
+def test_a_registration_of_a_newer_version_is_named_with_its_offset(tmp_path: Path) -> None:
+    """It says whether a node is a broker or a controller, so it can't be passed over."""
+    newer = bytearray(registered_broker(8))
+    newer[2] = 99
+    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [registered(1), bytes(newer)])]
+    folder = write_folder(tmp_path / "data", batches, epoch=1)
+    with pytest.raises(Unreadable) as caught:
+        evidence_of(folder)
+    assert str(caught.value).startswith(
+        f"{folder}: offset 2 holds a RegisterBrokerRecord that can't be decoded: "
+    )
+    assert "Use a newer kraft-wire" in str(caught.value)
+    assert "leave it out" in str(caught.value)

@@ -10,6 +10,7 @@ import msgspec
 from kraft_wire.log.batch import Batch, iter_records
 from kraft_wire.log.control import decode_control_record
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
@@ -41,6 +42,14 @@ _REGISTRATIONS: Final[frozenset[int]] = frozenset(
 )
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
+
+
+class NewerRegistration(ProtocolError):
+    """A registration has a version that this release doesn't know. It can't be passed over: registrations
+    say which nodes are brokers, and which are controllers."""
+
+    def __init__(self, offset: int, cause: UnsupportedVersion) -> None:
+        super().__init__(f"offset {offset} holds a {cause.message} that can't be decoded: {cause}")
 
 
 class KnownVoter(msgspec.Struct, frozen=True):
@@ -173,7 +182,7 @@ class QuorumHistory:
         """The lowest and the highest level of each feature that a registered controller supports."""
 
     def take(self, batch: Batch) -> None:
-        """Add a batch of the log. Raises CorruptBatch, DecodeError."""
+        """Add a batch of the log. Raises CorruptBatch, DecodeError, NewerRegistration."""
         if not batch.header.is_control:
             self._take_records(batch)
             return
@@ -187,7 +196,7 @@ class QuorumHistory:
 
     def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Add a snapshot: its voters take effect with its last record, and it has all registrations. Raises
-        CorruptBatch, DecodeError, and what ``batches`` raises."""
+        CorruptBatch, DecodeError, NewerRegistration, and what ``batches`` raises."""
         self.registrations, self.brokers, self.features = {}, {}, {}
         offset = snapshot_id.end_offset - 1
         for batch in batches:
@@ -211,7 +220,11 @@ class QuorumHistory:
     def _take_records(self, batch: Batch) -> None:
         for record in iter_records(batch):
             if len(record.value) > _TYPE_AT and record.value[_TYPE_AT] in _REGISTRATIONS:
-                self._take_registration(decode_metadata_record(record.value)[0])
+                try:
+                    message = decode_metadata_record(record.value)[0]
+                except UnsupportedVersion as error:
+                    raise NewerRegistration(record.offset, error) from error
+                self._take_registration(message)
 
     def _take_registration(self, message: Message) -> None:
         if isinstance(message, RegisterControllerRecord):

@@ -124,7 +124,13 @@ def check_inputs(found: Sequence[FolderEvidence]) -> None:
         raise RecoveryError("no folder was collected")
     clusters = sorted({folder.cluster_id for folder in found})
     if len(clusters) > 1:
-        raise RecoveryError(f"the folders are of several clusters: {', '.join(clusters)}")
+        named = ", ".join(
+            f"{cluster} ({', '.join(folder.folder for folder in found if folder.cluster_id == cluster)})"
+            for cluster in clusters
+        )
+        raise RecoveryError(
+            f"the folders are of several clusters: {named}. Leave out those of other clusters, and plan again"
+        )
     for folder in found:
         if folder.controller_pid is not None and not is_broker_only(folder.node_id, found):
             raise RecoveryError(
