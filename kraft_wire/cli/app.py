@@ -46,6 +46,12 @@ def _app(name: str, help: str) -> App:
     )
 
 
+def _usage(words: str) -> str:
+    """Return the usage line of a command with arguments that may be left out or repeated: a line that is made
+    from its parameters calls these ARGS."""
+    return f"Usage: kraft-wire {words}"
+
+
 app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with tools for its folders and its protocol.")
 app.command(f"{COMMANDS}.server:server", name="server")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
@@ -62,8 +68,10 @@ storage.command(f"{COMMANDS}.storage.versions:feature_dependencies", name="featu
 app.command(storage)
 
 codec = _app("codec", "Decode and encode messages of Kafka's protocol: JSON lines in, JSON lines out.")
-codec.command(f"{COMMANDS}.codec.decode:codec_decode", name="decode")
-codec.command(f"{COMMANDS}.codec.encode:codec_encode", name="encode")
+codec.command(
+    f"{COMMANDS}.codec.decode:codec_decode", name="decode", usage=_usage("codec decode [OPTIONS] [FILE]")
+)
+codec.command(f"{COMMANDS}.codec.encode:codec_encode", name="encode", usage=_usage("codec encode [FILE]"))
 app.command(codec)
 
 pipeline = _app("pipeline", "Keep clusters' metadata logs as tables, report on them, restore from them.")
@@ -82,8 +90,16 @@ quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
 quorum.command(f"{COMMANDS}.quorum.migrate.migrate:quorum_migrate", name="migrate")
 quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
 recover = _app("recover", "Go on after the majority of a quorum is lost, or has moved to other addresses.")
-recover.command(f"{COMMANDS}.quorum.recover.collect:recover_collect", name="collect")
-recover.command(f"{COMMANDS}.quorum.recover.plan:recover_plan", name="plan")
+recover.command(
+    f"{COMMANDS}.quorum.recover.collect:recover_collect",
+    name="collect",
+    usage=_usage("quorum recover collect --output PATH DIRECTORIES..."),
+)
+recover.command(
+    f"{COMMANDS}.quorum.recover.plan:recover_plan",
+    name="plan",
+    usage=_usage("quorum recover plan --output PATH [OPTIONS] FILES..."),
+)
 recover.command(f"{COMMANDS}.quorum.recover.apply:recover_apply", name="apply")
 recover.command(f"{COMMANDS}.quorum.recover.verify:recover_verify", name="verify")
 quorum.command(recover)
@@ -94,7 +110,7 @@ registrations.command(f"{COMMANDS}.quorum.changes.refresh:registrations_refresh"
 app.command(registrations)
 
 
-@app.command(name="help")
+@app.command(name="help", usage=_usage("help [COMMAND...]"))
 def show_help(*command: str) -> int:
     """Show the help of a command, such as `kraft-wire help storage format`.
 

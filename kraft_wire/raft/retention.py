@@ -11,7 +11,6 @@ from kraft_wire.raft.config import SnapshotInfo
 from kraft_wire.raft.effects import DeleteSnapshot, TrimLog
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import LogTrimmed, SnapshotWritten
-from kraft_wire.raft.leader import describe_quorum
 from kraft_wire.raft.quorum_state import QuorumState
 
 
@@ -59,7 +58,7 @@ def on_deadline(quorum: QuorumState) -> None:
         return
     _schedule(quorum)
     if quorum.leadership is not None:
-        describe_quorum.drop_silent_observers(quorum, quorum.leadership)
+        quorum.leadership.drop_silent_observers(quorum.now.monotonic_ms)
     _clean(quorum)
 
 

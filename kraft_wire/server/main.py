@@ -14,6 +14,7 @@ from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
+from kraft_wire.server.network.host_names import HostNames
 from kraft_wire.server.network.listeners import Acceptor, advertised, bind, listen
 from kraft_wire.server.owner import NodeOwner, read_clocks
 from kraft_wire.server.ports.file_watch import watch_files
@@ -50,6 +51,7 @@ def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> i
 
 
 async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> signal.Signals:
+    trio.socket.set_custom_hostname_resolver(HostNames())
     bound = await bind(config.listeners)
     if when_bound is not None:
         when_bound()

@@ -55,6 +55,23 @@ def test_every_command_explains_itself(words: tuple[str, ...], capsys: Capture) 
     assert capsys.readouterr().out == by_option
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        ("codec decode", "[OPTIONS] [FILE]"),
+        ("codec encode", "[FILE]"),
+        ("quorum recover collect", "--output PATH DIRECTORIES..."),
+        ("quorum recover plan", "--output PATH [OPTIONS] FILES..."),
+        ("help", "[COMMAND...]"),
+    ],
+)
+def test_usage_names_arguments_that_may_be_left_out_or_repeated(
+    words: str, usage: str, capsys: Capture
+) -> None:
+    assert main([*words.split(), "--help"]) == 0
+    assert f"Usage: kraft-wire {words} {usage}\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("storage", "random-uuid")])
 def test_every_help_has_examples(words: tuple[str, ...], capsys: Capture) -> None:
     assert main([*words, "--help"]) == 0

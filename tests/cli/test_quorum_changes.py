@@ -350,6 +350,34 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
     assert "2 are needed to commit the change: start the others first" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [[], ["--keep-registration"]])
+def test_an_id_that_no_node_ever_had_has_a_status_of_its_own(
+    quorum: Controllers, capsys: Capture, options: list[str]
+) -> None:
+    assert run(quorum, "quorum", "remove", "77", *options) == 16
+    said = capsys.readouterr()
+    assert "node 77 is not known: it is no voter (the voters are 1, 2, 3), observer or registered" in said.err
+    assert said.out == ""
+
+
+def test_the_address_of_another_voter_is_refused_at_once(
+    quorum: Controllers, tmp_path: Path, capsys: Capture
+) -> None:
+    quorum.add_observer(4)
+    endpoint = f"CONTROLLER://{quorum.addresses[2]}"
+    assert run(quorum, "quorum", "promote", "4", "--endpoint", endpoint) == 6
+    assert (
+        f"{quorum.addresses[2]} is the address of voter 2: correct the listeners" in capsys.readouterr().err
+    )
+    file = tmp_path / "mistaken.properties"
+    file.write_text(quorum.file(4).read_text().replace(quorum.addresses[4], quorum.addresses[2]))
+    assert run(quorum, "quorum", "add", str(file)) == 6
+    assert (
+        f"{quorum.addresses[2]} is the address of voter 2: correct the listeners" in capsys.readouterr().err
+    )
+    assert roles(status(quorum, capsys))[4] == "observer"
+
+
 def test_a_controller_that_is_gone_gets_the_features_of_the_leader(
     quorum: Controllers, capsys: Capture
 ) -> None:

@@ -139,12 +139,11 @@ def history(*offsets: int) -> OffsetHistory[str]:
     return values
 
 
-def test_the_value_at_an_offset() -> None:
+def test_the_newest_value_and_the_one_before() -> None:
     values = history(-1, 5, 9)
-    expected = {-2: None, -1: "of -1", 4: "of -1", 5: "of 5", 8: "of 5", 9: "of 9", 99: "of 9"}
-    assert {offset: values.at_or_before(offset) for offset in expected} == expected
-    assert values.last == (9, "of 9")
-    assert history().last is None
+    assert (values.last, values.before_last) == ((9, "of 9"), "of 5")
+    assert (history(5).last, history(5).before_last) == ((5, "of 5"), None)
+    assert (history().last, history().before_last) == (None, None)
 
 
 @pytest.mark.parametrize("offset", [5, 4])
@@ -164,12 +163,13 @@ def test_truncation_brings_the_older_value_back(end: int, last: int | None) -> N
     ("start", "kept"), [(-1, 3), (4, 3), (5, 3), (6, 2), (8, 2), (9, 2), (10, 1), (50, 1)]
 )
 def test_values_that_are_no_longer_in_effect_are_forgotten(start: int, kept: int) -> None:
-    values = history(-1, 5, 9)
-    before = values.at_or_before(start)
+    values, all_values = history(-1, 5, 9), history(-1, 5, 9)
     values.truncate_from_start(start)
     assert len(values) == kept
-    assert values.at_or_before(start) == before
     assert values.last == (9, "of 9")
+    for each in (values, all_values):
+        each.truncate_from_end(start)
+    assert values.last == all_values.last
 
 
 def test_the_voters_are_those_of_the_newest_record_and_static_ones_before() -> None:
@@ -183,9 +183,8 @@ def test_the_voters_are_those_of_the_newest_record_and_static_ones_before() -> N
     two = voter_set([OWN_VOTER, Voter(ReplicaKey(2, OTHER_DIRECTORY))])
     log.apply(7, two.to_record())
     assert log.voters == two
-    assert log.voters_at(6) == VoterSet((OWN_VOTER,))
-    assert log.voters_at(7) == two
-    assert log.kraft_version_at(7) == 1
+    assert log.earlier_voters == VoterSet((OWN_VOTER,))
+    assert log.kraft_version == 1
     log.truncate_from_end(7)
     assert log.voters == VoterSet((OWN_VOTER,))
     log.truncate_from_end(-1)
@@ -195,11 +194,12 @@ def test_the_voters_are_those_of_the_newest_record_and_static_ones_before() -> N
 def test_a_snapshot_makes_older_voters_forgotten() -> None:
     log = VoterSetHistory()
     log.apply(3, VoterSet((OWN_VOTER,)).to_record())
-    log.apply(7, VoterSet((OWN_VOTER,)).to_record())
+    two = voter_set([OWN_VOTER, Voter(ReplicaKey(2, OTHER_DIRECTORY))])
+    log.apply(7, two.to_record())
+    assert log.earlier_voters == VoterSet((OWN_VOTER,))
     log.truncate_from_start(9)
-    assert log.voters_at(6) is None
-    assert log.voters_at(9) == VoterSet((OWN_VOTER,))
-    assert log.kraft_version_at(9) == 0
+    assert log.earlier_voters == VoterSet()
+    assert log.voters == two
 
 
 # Majorities.

@@ -6,7 +6,8 @@ Beside those of every command (0 done, 1 failed, 2 wrong usage, 130 interrupted)
 inputs don't fit: other clusters, a majority that is left, a plan that was changed or is of another folder;
 7 a leader, or another process, is at work; 8 not confirmed; 9 the folder isn't what the plan says; 10 the
 newcomer lags; 11 the target would join again; 12 it isn't known whether the change was made; 13 the
-registration is still there; 14 the leader refuses; 15 something is in the way.
+registration is still there; 14 the leader refuses; 15 something is in the way; 16 the quorum
+never had a node with this id.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ EXIT_UNCERTAIN: Final = 12
 EXIT_STILL_REGISTERED: Final = 13
 EXIT_REFUSED: Final = 14
 EXIT_IN_THE_WAY: Final = 15
+EXIT_UNKNOWN_NODE: Final = 16
 
 
 class NoAnswer(CommandError):
@@ -100,3 +102,9 @@ class Refused(CommandError):
     """The leader refuses a change."""
 
     EXIT_STATUS = EXIT_REFUSED
+
+
+class UnknownNode(CommandError):
+    """A node id that no voter, observer or registered controller has, or had."""
+
+    EXIT_STATUS = EXIT_UNKNOWN_NODE

@@ -7,7 +7,7 @@ commit.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import cast
 
 from kraft_wire.log.control import KRAFT_VERSION
 from kraft_wire.protocol.errors import ErrorCode
@@ -19,6 +19,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import voter_changes
+from kraft_wire.raft.leader.leadership import OBSERVER_KEPT_MS
 from kraft_wire.raft.leader.pending_change import Newcomer, PendingChange, change_response
 from kraft_wire.raft.membership.change import ChangeRefused, supports
 from kraft_wire.raft.membership.voters import (
@@ -33,8 +34,6 @@ from kraft_wire.raft.membership.voters import (
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.served_versions import QUESTION
-
-CAUGHT_UP_WITHIN_MS: Final = 60 * 60 * 1000
 
 
 def handle_add_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -140,7 +139,7 @@ def _versions(quorum: QuorumState, newcomer: Newcomer, response: ApiVersionsResp
 def _check_caught_up(quorum: QuorumState, key: ReplicaKey) -> None:
     """Check that the newcomer won't hold up commits for long: that it fetches, and has once had all."""
     leadership = quorum.leadership
-    since_ms = quorum.now.wall_ms - CAUGHT_UP_WITHIN_MS
+    since_ms = quorum.now.wall_ms - OBSERVER_KEPT_MS
     if leadership is None or not leadership.has_caught_up(key, since_ms):
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT,

@@ -4,7 +4,7 @@ observer."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import cast
 
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
@@ -25,7 +25,6 @@ from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_WITH_DIRECTORIES = 2
 UNKNOWN_OFFSET = -1
-OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
 
 
 def handle_describe_quorum(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -41,12 +40,6 @@ def handle_describe_quorum(quorum: QuorumState, rpc: RpcRequest) -> None:
     else:
         response = _describe(quorum, leadership, rpc.version)
     quorum.emit(Reply(rpc.token, response))
-
-
-def drop_silent_observers(quorum: QuorumState, leadership: Leadership) -> None:
-    """Forget the observers that have not fetched for an hour: until then they may become voters. Java forgets
-    them after five minutes, when somebody asks for the quorum."""
-    leadership.drop_silent_observers(quorum.now.monotonic_ms - OBSERVER_KEPT_MS)
 
 
 def _refuse(request: DescribeQuorumRequest, error: ErrorCode, text: str) -> DescribeQuorumResponse:

@@ -15,6 +15,9 @@ from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 MOST_OBSERVERS: Final = 2000
 """Anybody can fetch under any id. Further observers are served, but not remembered."""
 
+OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
+"""An observer is known for this long after its last fetch, and may become a voter if it has caught up within
+this time."""
 
 ASK_AGAIN_MS: Final = 100
 """The time between questions to a voter that is said to be ahead."""
@@ -228,8 +231,10 @@ class Leadership:
             return False
         return observer.last_fetch_wall_ms > since_wall_ms
 
-    def drop_silent_observers(self, fetched_since_ms: int) -> None:
-        """Forget the observers whose last contact was at or before (monotonic) ``fetched_since_ms``."""
+    def drop_silent_observers(self, now_ms: int) -> None:
+        """Forget the observers that have not fetched for an hour (``now_ms`` is monotonic). Java forgets them
+        after five minutes, when somebody asks for the quorum."""
+        fetched_since_ms = now_ms - OBSERVER_KEPT_MS
         silent = [
             key for key, progress in self.observers.items() if progress.last_contact_ms <= fetched_since_ms
         ]

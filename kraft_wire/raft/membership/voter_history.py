@@ -6,7 +6,7 @@ A voter set is used from the moment its record is appended, committed or not, un
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
@@ -47,11 +47,6 @@ class OffsetHistory(Generic[T]):
     def before_last(self) -> T | None:
         """The value before the newest one."""
         return self._values[-2] if len(self._values) > 1 else None
-
-    def at_or_before(self, offset: int) -> T | None:
-        """Return the value in effect at an offset, None if there is none."""
-        index = bisect_right(self._offsets, offset) - 1
-        return self._values[index] if index >= 0 else None
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the values at ``end_offset`` or after it."""
@@ -111,14 +106,6 @@ class VoterSetHistory:
     def kraft_version(self) -> int:
         last = self._kraft_versions.last
         return 0 if last is None else last[1]
-
-    def voters_at(self, offset: int) -> VoterSet | None:
-        """Return the voter set that the log has at an offset; None if it has none. Static voters are never in
-        the log."""
-        return self._voters.at_or_before(offset)
-
-    def kraft_version_at(self, offset: int) -> int:
-        return self._kraft_versions.at_or_before(offset) or 0
 
     def apply(self, offset: int, message: Message) -> None:
         """Apply a control record. Records other than VotersRecord and KRaftVersionRecord change nothing.

@@ -19,6 +19,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Lane, lane_of
+from kraft_wire.server.network.host_names import look_up_for_stranger
 from kraft_wire.server.network.peer_connection import PeerConnection
 from kraft_wire.wire.address import Address
 from kraft_wire.wire.dialect import Dialect
@@ -156,6 +157,8 @@ class Peers:
         return connection
 
     async def _keep(self, connection: PeerConnection) -> None:
+        if self._is_stranger(connection):
+            look_up_for_stranger()
         await connection.run()
         line = self._open.pop(connection)
         if self._connections.get(line) is connection:

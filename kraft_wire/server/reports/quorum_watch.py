@@ -17,6 +17,7 @@ from kraft_wire.raft.election.stopping import StopWait
 from kraft_wire.raft.events import Now, RequestFailed, ResponseReceived, ShutDown
 from kraft_wire.raft.membership.voters import Peer, Voter, VoterSet
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.complaints import MISTAKE_INTERVAL_S, MOST_MISTAKES, WarningLimit
 from kraft_wire.server.reports.leader_watch import LeaderWatch, LogEvent, label
 from kraft_wire.server.reports.replica_watch import ASKED_API_KEYS, ReplicaWatch, disowned
 from kraft_wire.wire.address import Address
@@ -52,6 +53,7 @@ class QuorumWatch:
         self._core = core
         self._replicas = ReplicaWatch(cluster_id)
         self._leader = LeaderWatch(cluster_id, self._replicas.other_cluster_of, _now_ms())
+        self._finding_limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
         self._voters: VoterSet | None = None
         self._scope = trio.CancelScope()
         self._is_stopping = False
@@ -68,6 +70,8 @@ class QuorumWatch:
         """Log what the time, or another set of voters, has made worth reporting."""
         core = self._core
         _log_events(*self._leader.look(_now_ms(), core.key.id if core.is_leader else None, core.known_peers))
+        if count := self._finding_limit.rest(trio.current_time()):
+            log.warning("warnings left out", left_out=count)
         if core.voters != self._voters:
             self._voters = core.voters
             _log_events(disowned(core.key, core.voters))
@@ -79,7 +83,7 @@ class QuorumWatch:
             case ApiRequest():
                 if event.api_key in ASKED_API_KEYS:
                     caller = event.caller.address
-                    _log_events(self._replicas.asked(event.request, caller, self._core.voters))
+                    self._log_finding(self._replicas.asked(event.request, caller, self._core.voters))
             case ResponseReceived(request_id, response):
                 _log_events(*self._leader.answered(request_id, response, now.monotonic_ms))
             case RequestFailed(request_id, failure):
@@ -96,6 +100,14 @@ class QuorumWatch:
                 self._leader.cancelled(effect.request_id)
         if self._is_stopping:
             self._report_stop()
+
+    def _log_finding(self, finding: LogEvent | None) -> None:
+        """Log what a request shows, unless there were too many such warnings: a stranger can name any id."""
+        if finding is None:
+            return
+        if count := self._finding_limit.add(trio.current_time()):
+            left_out = {"left_out": count - 1} if count > 1 else {}
+            _log_events(finding._replace(fields={**finding.fields, **left_out}))
 
     def _report_stop(self) -> None:
         """Log what the stop waits for, when it begins to wait for that."""

@@ -20,8 +20,7 @@ from kraft_wire.protocol.messages.describe_quorum_response import PartitionData 
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now, ShutDown
-from kraft_wire.raft.leader.describe_quorum import OBSERVER_KEPT_MS
-from kraft_wire.raft.leader.leadership import Leadership
+from kraft_wire.raft.leader.leadership import OBSERVER_KEPT_MS, Leadership
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet, voter_set
 from tests.raft.lone_node import DIRECTORY, LISTENER, OTHER_DIRECTORY, OWN_VOTER, LoneNode, config, fetch
 from tests.raft.lone_node import formatted_standalone as formatted

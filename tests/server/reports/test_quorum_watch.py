@@ -7,9 +7,14 @@ import socket
 from pathlib import Path
 
 import pytest
+import trio
 
 from kraft_wire import __version__
+from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.protocol.messages import vote_request
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft.events import Now, ShutDown, Tick
+from kraft_wire.server.network.complaints import MISTAKE_INTERVAL_S, MOST_MISTAKES
 from kraft_wire.server.reports.quorum_watch import QuorumWatch
 from tests.raft.core_quorum import CoreQuorum
 from tests.support.controller_process import CLUSTER_ID, NODE_ID, ControllerProcess, formatted
@@ -101,3 +106,33 @@ async def test_a_leader_that_nobody_succeeds_says_so(caplog: pytest.LogCaptureFi
     QuorumWatch(leader.running, CLUSTER_ID).stepped(ShutDown(), [], Now(0, 0))
     (waits,) = [record.__dict__["fields"] for record in caplog.records if record.message == "stop waits"]
     assert waits["waits_for"] == "another leader"
+
+
+async def test_a_stranger_under_many_ids_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+) -> None:
+    quorum = CoreQuorum(1).start()
+    watch = QuorumWatch(quorum.elect().running, CLUSTER_ID)
+
+    def asks(node_id: int) -> None:
+        partition = vote_request.PartitionData(replica_id=node_id)
+        topic = vote_request.TopicData(partitions=[partition])
+        request = VoteRequest(cluster_id=OTHER_CLUSTER_ID, topics=[topic])
+        event = ApiRequest(node_id, VoteRequest.API_KEY, 0, request, Caller("CONTROLLER"))
+        watch.stepped(event, [], Now(0, 0))
+
+    for node_id in range(100, 100 + MOST_MISTAKES + 30):
+        asks(node_id)
+    await trio.sleep(MISTAKE_INTERVAL_S)
+    asks(99)
+    logged = [r.__dict__["fields"] for r in caplog.records if r.message == "node of another cluster refused"]
+    assert [each["node_id"] for each in logged] == [*range(100, 100 + MOST_MISTAKES), 99]
+    assert [each.get("left_out") for each in logged] == [*[None] * MOST_MISTAKES, 30]
+    for node_id in range(200, 200 + MOST_MISTAKES):
+        asks(node_id)
+    await trio.sleep(MISTAKE_INTERVAL_S)
+    watch.look()
+    (rest,) = [
+        record.__dict__["fields"] for record in caplog.records if record.message == "warnings left out"
+    ]
+    assert rest["left_out"] == 1

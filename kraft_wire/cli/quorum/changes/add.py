@@ -43,9 +43,9 @@ def quorum_add(
     the controller must run; this command waits for it. From elsewhere, use `quorum promote`.
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
-    leads; 6 the node is a voter with another directory, its folder is of another cluster, or kraft.version is
-    0; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known whether the change was made; 14 the
-    leader refuses; 1 anything else.
+    leads; 6 the node is a voter with another directory or has the address of another voter, its folder is of
+    another cluster, or kraft.version is 0; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known
+    whether the change was made; 14 the leader refuses; 1 anything else.
 
     For example:
 

@@ -54,6 +54,19 @@ def check_no_other_directory_votes(
             )
 
 
+def check_address_is_free(described: QuorumDescription, key: ReplicaKey, endpoints: Endpoints) -> None:
+    """Raise Unfit if another voter has one of these addresses."""
+    wanted = {(point.host.lower(), point.port) for point in endpoints}
+    for voter_id, points in described.endpoints.items():
+        for point in points:
+            if voter_id != key.id and (point.host.lower(), point.port) in wanted:
+                raise Unfit(
+                    f"{point.host}:{point.port} is the address of voter {voter_id}: correct the listeners "
+                    f"of node {key.id}, or, if voter {voter_id} is gone, run "
+                    f"`kraft-wire quorum remove {voter_id}` first. Nothing was changed"
+                )
+
+
 def observers_of(described: QuorumDescription, node_id: int, directory_id: Uuid | None) -> list[ReplicaKey]:
     """Return the observers with a node id that fetch, with this directory id or with any.
 
@@ -93,9 +106,11 @@ def make_voter(
 ) -> None:
     """Show what changes, ask, wait until the observer keeps up, and make it a voter.
 
-    Raises NotConfirmed, Interrupted, Lags, Refused, Uncertain.
+    Raises Unfit, NotConfirmed, Interrupted, Lags, Refused, Uncertain.
     """
-    before = liveness_of(leader.describe())
+    described = leader.describe()
+    check_address_is_free(described, key, endpoints)
+    before = liveness_of(described)
     for line in change_lines(before, before.with_voter(key)):
         print(line)
     print(f"New voter     {key}")

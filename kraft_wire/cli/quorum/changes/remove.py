@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
-from kraft_wire.cli.quorum import JoinsAgain, NoAnswer, Refused, StillRegistered, Uncertain, Unfit
+from kraft_wire.cli.quorum import (
+    JoinsAgain,
+    NoAnswer,
+    Refused,
+    StillRegistered,
+    Uncertain,
+    Unfit,
+    UnknownNode,
+)
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
@@ -59,7 +67,7 @@ def quorum_remove(
     Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
     the voter has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
     the controller runs and would join again; 12 it isn't known whether the change was made; 13 the voter is
-    removed, its registration is not; 14 the leader refuses; 1 anything else.
+    removed, its registration is not; 14 the leader refuses; 16 no node has, or had, this id; 1 anything else.
 
     For example:
 
@@ -97,6 +105,7 @@ def quorum_remove(
         if address is not None:
             _unregister_stopped(leader, node_id, wanted, address, yes=yes)
         else:
+            _check_was_known(leader, described, node_id)
             print(_nothing_to_remove(described, node_id, keep_registration=keep_registration))
     return EXIT_OK
 
@@ -112,6 +121,21 @@ def _voter(
             return voter
         raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
     return None
+
+
+def _check_was_known(leader: LeaderClient, described: QuorumDescription, node_id: int) -> None:
+    """Raise UnknownNode unless the node observes, or the leader's log has it as a voter or controller of the
+    past: an earlier run of the command may have removed it. Old voters leave the log with its snapshots."""
+    if replicas_of(described.observers, node_id):
+        return
+    history = leader.history()
+    voted = (voter.id for change in history.changes for voter in change.voters)
+    if node_id not in history.controller_ids and node_id not in voted:
+        voters = ids_text(tuple(map(key_of, described.voters)))
+        raise UnknownNode(
+            f"node {node_id} is not known: it is no voter (the voters are {voters}), observer or registered "
+            "controller, and the leader's log doesn't say that it ever was: check the id. Nothing was changed"
+        )
 
 
 def _nothing_to_remove(described: QuorumDescription, node_id: int, *, keep_registration: bool) -> str:

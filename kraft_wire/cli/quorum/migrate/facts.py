@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -63,6 +63,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     --config.
     """
 
+    KIND: ClassVar[str]
+
     id: int
     address: str = ""
     problem: str = ""
@@ -72,7 +74,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        raise NotImplementedError
+        """The node in messages to the operator, such as "controller 2"."""
+        return f"{self.KIND} {self.id}"
 
 
 class Controller(Node, frozen=True, kw_only=True):
@@ -85,6 +88,8 @@ class Controller(Node, frozen=True, kw_only=True):
     has registered, if it isn't the one that the voters use now; ``advertised_problem`` says why it doesn't
     answer there.
     """
+
+    KIND = "controller"
 
     is_voter: bool = True
     is_leader: bool = False
@@ -99,20 +104,14 @@ class Controller(Node, frozen=True, kw_only=True):
     advertised_problem: str = ""
     protocols: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return f"controller {self.id}"
-
 
 class Broker(Node, frozen=True, kw_only=True):
     """A registered broker."""
 
+    KIND = "broker"
+
     is_fenced: bool = False
     is_from_zookeeper: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"broker {self.id}"
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

@@ -89,7 +89,7 @@ def _without_veto(quorum: Quorum, controller: Controller) -> tuple[str, str]:
         line = commands.our_tool(quorum, "quorum", "remove", str(controller.id))
         return "it doesn't run: remove its registration", line
     line = commands.our_tool(quorum, "registrations", "refresh", "--id", str(controller.id))
-    return "it doesn't run: give its registration the features of the leader", line
+    return "it doesn't run: register for it the features that the leader supports", line
 
 
 def _directory_findings(controller: Controller) -> Iterator[Finding]:
