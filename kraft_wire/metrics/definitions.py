@@ -170,6 +170,8 @@ QUORUM: Final = (
     _counter("records_fetched", "Records that this node fetched and appended"),
     _counter("raft_requests", "Requests that this node sent to other controllers", _channel("request")),
     _counter("raft_responses", "Responses that this node got from other controllers", _channel("response")),
+    _counter("raft_incoming_bytes", "Bytes of responses from other controllers", _channel("incoming_byte")),
+    _counter("raft_outgoing_bytes", "Bytes of requests to other controllers", _channel("outgoing_byte")),
     _counter("raft_requests_failed", "Requests to other controllers without a response", labels=("reason",)),
     _seconds("commit_latency", "Time from append to commit of a batch on the leader"),
     _seconds("election_latency", "Time of the elections in which this node stood"),

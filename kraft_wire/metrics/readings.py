@@ -13,6 +13,7 @@ from kraft_wire.metrics.windows import Histogram
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.roles import Role
+from kraft_wire.wire.traffic import Traffic
 
 Value = float | Mapping[str, float] | Histogram
 """A number; numbers by the value of the only label; or a histogram of milliseconds."""
@@ -22,12 +23,15 @@ IN_CONTROLLED_SHUTDOWN: Final = 20
 FENCED: Final = 10
 
 
-def read(node: Node, counts: Counts, steps: Histogram, now: Now) -> dict[str, Value]:
-    """Return the values by name, as in ``DEFINITIONS``. ``steps`` are the times of the node's steps. Passes
+def read(node: Node, counts: Counts, steps: Histogram, traffic: Traffic, now: Now) -> dict[str, Value]:
+    """Return the values by name, as in ``DEFINITIONS``. ``steps`` are the times of the node's steps,
+    ``traffic`` are the bytes of its connections to other controllers. Passes
     over the columns of the partitions twice, which takes about a millisecond for 640,000."""
     return {
         **_quorum(node),
         **_quorum_counts(counts, now.monotonic_ms),
+        "raft_incoming_bytes": traffic.incoming_bytes,
+        "raft_outgoing_bytes": traffic.outgoing_bytes,
         **_controller(node),
         **_cluster(node),
         **_controller_counts(counts, steps),

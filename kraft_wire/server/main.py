@@ -123,7 +123,7 @@ async def _serve_http(bound: Bound, monitor: Monitor, owner: NodeOwner) -> None:
     """Serve metrics and health until cancelled."""
     from kraft_wire.server.http.listener import HttpListener
 
-    await HttpListener(bound, monitor.pages(owner.step_times)).run()
+    await HttpListener(bound, monitor.pages(owner.step_times, owner.peers.traffic)).run()
 
 
 def _dialects(config: ServerConfig) -> dict[str, Dialect]:

@@ -40,6 +40,8 @@ class HttpConnection:
                     self._http.start_next_cycle()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return  # the client is gone
+            except h11.LocalProtocolError as error:  # an error of ours must not end the controller
+                log.error("http response failed", error=str(error))
 
     async def _request_begins(self) -> bool:
         """Wait for the first bytes of a request. Returns False if none come."""
@@ -77,7 +79,7 @@ class HttpConnection:
                     if body_bytes > MAX_BODY_BYTES:
                         raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
                 case h11.EndOfMessage() if request is not None:
-                    await self._send(self._answer(request))
+                    await self._send(self._answer(request), has_body=request.method != b"HEAD")
                     return
                 case _:
                     return  # the client has closed its side
@@ -105,7 +107,7 @@ class HttpConnection:
             answer = Answer(error.error_status_hint, f"{error}\n".encode())
             await self._send(answer, is_last=True)
 
-    async def _send(self, answer: Answer, *, is_last: bool = False) -> None:
+    async def _send(self, answer: Answer, *, is_last: bool = False, has_body: bool = True) -> None:
         headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
         if answer.allow is not None:
             headers.append(("Allow", answer.allow))
@@ -113,8 +115,7 @@ class HttpConnection:
             headers.append(("Connection", "close"))
         status = HTTPStatus(answer.status)
         response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
-        # h11 drops the body of the answer to HEAD.
-        pieces = [response, h11.Data(data=answer.body), h11.EndOfMessage()]
+        pieces = [response, h11.Data(data=answer.body if has_body else b""), h11.EndOfMessage()]
         await self._stream.send_all(b"".join(self._http.send(piece) or b"" for piece in pieces))
 
     async def _receive(self) -> bool:

@@ -16,6 +16,7 @@ from kraft_wire.metrics.windows import Histogram
 from kraft_wire.raft.events import Now
 from kraft_wire.server.http.pages import Pages
 from kraft_wire.server.reports.step_times import BOUNDS_MS, StepTimes
+from kraft_wire.wire.traffic import Traffic
 
 
 class Monitor:
@@ -27,15 +28,16 @@ class Monitor:
         self._clocks = clocks
         self._process = ProcessCollector(registry=None)
 
-    def pages(self, steps: StepTimes) -> Pages:
-        """Return the pages. ``steps`` are the times of the node's steps."""
+    def pages(self, steps: StepTimes, traffic: Traffic) -> Pages:
+        """Return the pages. ``steps`` are the times of the node's steps, ``traffic`` are the bytes of its
+        connections to other controllers."""
         return Pages(
-            lambda: self._families(steps),
+            lambda: self._families(steps, traffic),
             lambda: readiness(self._node, self.counts, self._clocks().monotonic_ms),
         )
 
-    def _families(self, steps: StepTimes) -> Iterator[Metric]:
-        yield from families(read(self._node, self.counts, _histogram(steps), self._clocks()))
+    def _families(self, steps: StepTimes, traffic: Traffic) -> Iterator[Metric]:
+        yield from families(read(self._node, self.counts, _histogram(steps), traffic, self._clocks()))
         yield from self._process.collect()
 
 
