@@ -73,6 +73,10 @@ def test_a_controller_is_ready_only_with_a_leader(tmp_path: Path) -> None:
         other = controllers.start_one(2)
         for process in (alone, other):
             wait_until_ready(process)
+            found = scraped(process, OPEN_METRICS)
+            for direction in ("incoming", "outgoing"):
+                (traffic,) = found[f"kafka_server_raftchannelmetrics_{direction}_byte"].samples
+                assert traffic.value > 0
         controllers.kill(2)
         wait_until(lambda: http_get(alone, "/readyz").status == 503, "an unready controller")
         assert http_get(alone, "/livez").status == 200
