@@ -60,9 +60,12 @@ def _quorum(node: Node) -> dict[str, Value]:
 
 
 def _role(node: Node) -> str:
-    """Return the role as Kafka's metric has it: a follower that is no voter observes."""
-    role = node.core.role
-    return "observer" if role is Role.FOLLOWER and not node.core.is_voter else role.value.lower()
+    """Return the role as Kafka's metric has it: a follower that is no voter observes (KafkaRaftMetrics)."""
+    core = node.core
+    if core.role is Role.FOLLOWER and not core.is_voter:
+        return "observer"
+    has_voted = core.role in (Role.UNATTACHED, Role.PROSPECTIVE) and core.voted is not None
+    return core.role.value.lower() + ("-voted" if has_voted else "")
 
 
 def _voted_for_id(node: Node) -> int:

@@ -65,6 +65,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
     monitor = _monitor(node) if http_bound else None
+    http_files = 0 if monitor is None else monitor.files
     taps: list[Tap] = [NodeReports(), watch]
     owner = NodeOwner(
         node,
@@ -81,7 +82,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     def most_connections() -> tuple[int, str]:
         return min(
             (config.sockets.max_connections, "max.connections"),
-            (max_connections(file_limit() - owner.peers.files), "the limit of open files"),
+            (max_connections(file_limit() - owner.peers.files - http_files), "the limit of open files"),
         )
 
     report_limits(config, most_connections()[0], file_limit())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.definitions import DEFINITIONS
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.raft.membership.voters import ReplicaKey
 from tests.controller.controller_harness import uuid
 from tests.controller.node.node_requests import register_broker
 from tests.metrics.counted import CountedController, active, leaderless
@@ -20,6 +23,16 @@ def test_a_node_that_does_not_lead_lacks_only_those_of_leaders() -> None:
     assert not controller.node.core.is_leader
     missing = DEFINITIONS.keys() - controller.values().keys()
     assert missing == {name for name, each in DEFINITIONS.items() if each.on_leader_only}
+
+
+def test_a_node_has_voted_or_not() -> None:
+    controller = leaderless()
+    quorum = controller.node.core._quorum
+    assert controller.values()["role"] == {"unattached": 1}
+    quorum.state = msgspec.structs.replace(quorum.state, voted=ReplicaKey(7, uuid(7)))
+    values = controller.values()
+    assert values["role"] == {"unattached-voted": 1}
+    assert values["voted_for_id"] == 7
 
 
 def test_the_quorum_of_one() -> None:

@@ -14,13 +14,17 @@ from kraft_wire.metrics.health import readiness
 from kraft_wire.metrics.readings import read
 from kraft_wire.metrics.windows import Histogram
 from kraft_wire.raft.events import Now
+from kraft_wire.server.http.listener import MAX_CONNECTIONS
 from kraft_wire.server.http.pages import Pages
 from kraft_wire.server.reports.step_times import BOUNDS_MS, StepTimes
 from kraft_wire.wire.traffic import Traffic
 
 
 class Monitor:
-    """The counts of a node (``counts`` is a ``Tap``), and the pages that show them."""
+    """The counts of a node (``counts`` is a ``Tap``), and the pages that show them. ``files`` are the open
+    files that their connections may need."""
+
+    files = MAX_CONNECTIONS
 
     def __init__(self, node: Node, clocks: Callable[[], Now]) -> None:
         self.counts = Counts(node, clocks())
