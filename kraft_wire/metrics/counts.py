@@ -51,6 +51,8 @@ class Counts:
         self.snapshots_written = self.snapshots_failed = self.snapshots_installed = 0
         self.snapshot_bytes = 0
         self.snapshot_ms = now.monotonic_ms
+        self.applied_timestamp_ms: int | None = None
+        """That of the last record which was applied as a standby, by its leader's clock."""
         self.delays = Delays()
         self.is_stopping = False
         self._uncommitted: deque[tuple[int, int]] = deque()
@@ -84,6 +86,8 @@ class Counts:
         self.delays.unflushed_ms = None if core.flushed_offset >= core.log_end_offset else now_ms
 
     def _applied(self, event: CommittedBatches | StateLoaded, now_ms: int) -> None:
+        if isinstance(event, CommittedBatches) and event.batches:
+            self.applied_timestamp_ms = event.batches[-1].header.max_timestamp
         if self._node.unapplied_records == 0:
             self.delays.unapplied_ms = None
 

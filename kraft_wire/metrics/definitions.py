@@ -62,9 +62,9 @@ def _raft(name: str, factor: float = 1) -> Names:
 
 
 def _channel(name: str) -> Names:
-    """Return the names of a total of Kafka's raft-channel-metrics. C's own rules make it a gauge."""
+    """Return the names of a total of Kafka's raft-channel-metrics. C's rules leave them out."""
     other = f"kafka_server_raft_channel_metrics_{name}_total"
-    return Names(f"kafka_server_raftchannelmetrics_{name}_total", other, other)
+    return Names(f"kafka_server_raftchannelmetrics_{name}_total", other)
 
 
 def _bean(bean: str, labels: tuple[str, ...] = (), factor: float = 1) -> Names:
@@ -73,8 +73,8 @@ def _bean(bean: str, labels: tuple[str, ...] = (), factor: float = 1) -> Names:
     return Names(name, name, name, labels, factor)
 
 
-def _controller(name: str) -> Names:
-    return _bean(f"controller_kafkacontroller_{name}")
+def _controller(name: str, factor: float = 1) -> Names:
+    return _bean(f"controller_kafkacontroller_{name}", factor=factor)
 
 
 def _gauge(
@@ -104,7 +104,6 @@ QUORUM: Final = (
         Names(
             "kafka_server_raftmetrics_current_state",
             "kafka_server_raft_metrics_current_state_info",
-            "kafka_server_raft_metrics_current_state",
             labels=("current_state",),
         ),
         labels=("role",),
@@ -224,6 +223,12 @@ CONTROLLER: Final = (
         _controller("lastappliedrecordoffset"),
     ),
     _gauge("unapplied_records", "Committed records that aren't applied yet"),
+    _gauge(
+        "applied_lag_seconds",
+        "The age of the last record that a standby has applied since it started; 0 on the active controller",
+        _controller("lastappliedrecordlagms", MS),
+        unit="seconds",
+    ),
     _gauge("replay_stopped", "1 while a record of a newer release stops replay"),
     _counter(
         "internal_errors",

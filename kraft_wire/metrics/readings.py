@@ -33,6 +33,7 @@ def read(node: Node, counts: Counts, steps: Histogram, traffic: Traffic, now: No
         "raft_incoming_bytes": traffic.incoming_bytes,
         "raft_outgoing_bytes": traffic.outgoing_bytes,
         **_controller(node),
+        "applied_lag_seconds": _applied_lag_seconds(node, counts, now.wall_ms),
         **_cluster(node),
         **_controller_counts(counts, steps),
         **_snapshots(node, counts, now.monotonic_ms),
@@ -107,6 +108,12 @@ def _controller(node: Node) -> dict[str, Value]:
         "replay_stopped": int(node.replay_stopped is not None),
         "finalized_level": {_camel(name): level for name, level in node.state.finalized_levels().items()},
     }
+
+
+def _applied_lag_seconds(node: Node, counts: Counts, wall_ms: int) -> float:
+    if node.is_active or counts.applied_timestamp_ms is None:
+        return 0.0
+    return max(0, wall_ms - counts.applied_timestamp_ms) / 1000  # the leader's clock may be ahead
 
 
 def _cluster(node: Node) -> dict[str, Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kraft_wire.controller.node.events import CommittedBatches
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.definitions import DEFINITIONS
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
@@ -82,3 +83,16 @@ def test_partitions_without_a_leader_and_with_another_than_the_preferred_one() -
     assert values["partitions"] == 3
     assert values["partitions_offline"] == 1
     assert values["partitions_led_by_others"] == 2
+
+
+def test_the_lag_of_a_standby_is_the_age_of_what_it_applied() -> None:
+    controller = leaderless()
+    assert controller.values()["applied_lag_seconds"] == 0
+    last = controller.disk.batches[-1]
+    event = CommittedBatches([last], last.header.next_offset)
+    controller.counted.stepped(event, [], controller.now)
+    assert controller.values()["applied_lag_seconds"] == 0, "it is still active"
+    controller.node._decisions.deactivate()
+    age_ms = controller.now.wall_ms - last.header.max_timestamp
+    controller.now_ms += 2_500
+    assert controller.values()["applied_lag_seconds"] == (age_ms + 2_500) / 1000
