@@ -241,6 +241,11 @@ CONTROLLER: Final = (
         _bean("server_metadataloader_finalizedlevel", ("featureName",)),
         labels=("feature",),
     ),
+    _gauge(
+        "highest_supported_level",
+        "The highest level of a feature that this release supports",
+        labels=("feature",),
+    ),
     _counter("requests", "Requests of clients, brokers and controllers", labels=("api",)),
     _counter("requests_refused", "Requests that failed as a whole", labels=("error",)),
     _seconds("step_duration", "Time of a step of the event loop: everybody else waits meanwhile"),

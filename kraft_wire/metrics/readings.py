@@ -7,6 +7,7 @@ from typing import Final
 
 from kraft_wire.controller.node.node import Node
 from kraft_wire.metadata.brokers import BrokerRegistration
+from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.counts import Counts
 from kraft_wire.metrics.windows import Histogram
@@ -34,6 +35,7 @@ def read(node: Node, counts: Counts, steps: Histogram, traffic: Traffic, now: No
         "raft_outgoing_bytes": traffic.outgoing_bytes,
         **_controller(node),
         "applied_lag_seconds": _applied_lag_seconds(node, counts, now.wall_ms),
+        "highest_supported_level": {_camel(name): high for name, (_, high) in supported_ranges().items()},
         **_cluster(node),
         **_controller_counts(counts, steps),
         **_snapshots(node, counts, now.monotonic_ms),

@@ -64,6 +64,9 @@ def test_brokers_and_features() -> None:
     assert values["broker_state"] == {"5": 10}
     levels = values["finalized_level"]
     assert isinstance(levels, dict)
+    supported = values["highest_supported_level"]
+    assert isinstance(supported, dict)
+    assert all(level <= supported[name] for name, level in levels.items())
     assert levels["metadataVersion"] == controller.state.metadata.stable_metadata_version
 
 
