@@ -14,6 +14,7 @@ LEAST_HELD_BYTES: Final = 16 * 1024 * 1024
 """With less, ordinary requests of a few clients would cost them their connections."""
 LEAST_REQUEST_ENTRIES: Final = 100
 DRAFT_LISTENERS_KEY: Final = "kraft.wire.kip853.draft.listeners"
+HTTP_LISTENER_KEY: Final = "kraft.wire.http.listener"
 PREFIX: Final = "kraft.wire."
 """All our own keys begin with it, and none of Kafka's."""
 
@@ -35,6 +36,13 @@ OWN_KEYS: Final = {
             distinct=True,
             documentation="The controller listeners that speak KIP-853 as it was drafted, not as it was"
             " released. Kafka's own controllers and brokers can't use them.",
+        ),
+        ConfigKey(
+            HTTP_LISTENER_KEY,
+            "STRING",
+            "",
+            documentation="The HOST:PORT at which this controller serves /metrics, /livez and /readyz over"
+            " HTTP. Port 0 is any free port. Empty: there is no such listener.",
         ),
         ConfigKey(
             HELD_BYTES_KEY,

@@ -39,6 +39,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.follower import install_snapshot, replicate
 from kraft_wire.raft.leader import append, kraft_version, serve_fetch, voter_changes
+from kraft_wire.raft.leader.describe_quorum import fetching_observers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership import voter_records
 from kraft_wire.raft.membership.change import ChangeRefused
@@ -195,6 +196,17 @@ class RaftCore:
         return self._quorum.leader_id
 
     @property
+    def voted(self) -> ReplicaKey | None:
+        """The node that got this node's vote in the epoch; None if none did."""
+        return self._quorum.state.voted
+
+    @property
+    def observer_count(self) -> int:
+        """The number of observers that have fetched lately. 0 on a node that doesn't lead."""
+        leadership = self._quorum.leadership
+        return 0 if leadership is None else len(fetching_observers(self._quorum, leadership))
+
+    @property
     def live_leader_id(self) -> int | None:
         """The leader, as far as this node believes that it leads; None if it knows that nobody does."""
         return live_leader_id(self._quorum.state)
@@ -237,6 +249,11 @@ class RaftCore:
     def log_end_offset(self) -> int:
         """The offset of the next record."""
         return self._quorum.log.end_offset
+
+    @property
+    def log_end_epoch(self) -> int:
+        """The epoch of the last record; 0 if the log is empty."""
+        return self._quorum.log.last_epoch
 
     @property
     def flushed_offset(self) -> int:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import trio
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.node.node import Node
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
 from kraft_wire.server.network.host_names import HostNames
-from kraft_wire.server.network.listeners import Acceptor, advertised, bind, listen
-from kraft_wire.server.owner import NodeOwner, read_clocks
+from kraft_wire.server.network.listeners import Acceptor, Bound, advertised, bind, listen
+from kraft_wire.server.owner import NodeOwner, Tap, read_clocks
 from kraft_wire.server.ports.file_watch import watch_files
 from kraft_wire.server.reports.limits import report_limits
 from kraft_wire.server.reports.node import NodeReports
@@ -25,6 +27,9 @@ from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
 from kraft_wire.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128
 """The exit status after a signal is this plus the signal's number."""
@@ -53,6 +58,7 @@ def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> i
 async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> signal.Signals:
     trio.socket.set_custom_hostname_resolver(HostNames())
     bound = await bind(config.listeners)
+    http_bound = await bind([] if config.http_listener is None else [config.http_listener])
     if when_bound is not None:
         when_bound()
     endpoints = advertised(config.advertised_listeners, bound)
@@ -60,11 +66,14 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
+    monitor = _monitor(node) if http_bound else None
+    http_files = 0 if monitor is None else monitor.files
+    taps: list[Tap] = [NodeReports(), watch]
     owner = NodeOwner(
         node,
         store,
         SnapshotProcess(store.folder.partition_path),
-        [NodeReports(), watch],
+        taps if monitor is None else [*taps, monitor.counts],
         client_id=f"raft-client-{config.node_id}",
         unreachable=watch.unreachable,
         dialect=dialects.get(config.controller_listener_names[0]),
@@ -75,14 +84,14 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     def most_connections() -> tuple[int, str]:
         return min(
             (config.sockets.max_connections, "max.connections"),
-            (max_connections(file_limit() - owner.peers.files), "the limit of open files"),
+            (max_connections(file_limit() - owner.peers.files - http_files), "the limit of open files"),
         )
 
     report_limits(config, most_connections()[0], file_limit())
     acceptor = Acceptor(
         _limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections, dialects
     )
-    listen(bound, config.sockets.socket_listen_backlog_size)
+    listen([*bound, *http_bound], config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
@@ -90,6 +99,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(watch_files, store.check_files)
             nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters, owner.known_peers)
             nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
+            if monitor is not None:
+                nursery.start_soon(_serve_http, http_bound[0], monitor, owner)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)
@@ -102,6 +113,20 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+def _monitor(node: Node) -> Monitor:
+    """Return the monitor of a node. Nodes without an HTTP listener don't pay for its modules."""
+    from kraft_wire.server.http.monitor import Monitor
+
+    return Monitor(node, read_clocks)
+
+
+async def _serve_http(bound: Bound, monitor: Monitor, owner: NodeOwner) -> None:
+    """Serve metrics and health until cancelled."""
+    from kraft_wire.server.http.listener import HttpListener
+
+    await HttpListener(bound, monitor.pages(owner.step_times, owner.peers.traffic)).run()
 
 
 def _dialects(config: ServerConfig) -> dict[str, Dialect]:

@@ -77,7 +77,7 @@ class NodeOwner:
     ) -> None:
         self._node = node
         self._taps = taps
-        self._step_times = StepTimes()
+        self.step_times = StepTimes()
         self._background = Background()
         self.log = LogFiles(store, self._step, self._background, lambda: node.core.log_generation)
         self.snapshots = SnapshotFiles(store, process, self._step, self._background, self.log.stop_reading)
@@ -107,7 +107,7 @@ class NodeOwner:
             nursery.start_soon(self._keep_time)
             nursery.start_soon(self._end_on_failure)
             nursery.start_soon(self.peers.run)
-            nursery.start_soon(self._step_times.report_regularly)
+            nursery.start_soon(self.step_times.report_regularly)
             self._step(Start())
 
     async def stop(self) -> None:
@@ -115,7 +115,7 @@ class NodeOwner:
         self._step(ShutDown())
         with trio.move_on_after(STOP_SECONDS):
             await self._ready_to_stop.wait()
-        self._step_times.report()
+        self.step_times.report()
 
     # Events.
 
@@ -165,7 +165,7 @@ class NodeOwner:
         finally:  # if an effect fails, the log lines of its step tell what led to it
             for tap in self._taps:
                 tap.stepped(event, effects, now)
-            self._step_times.note(event, effects, (time.perf_counter() - began_s) * 1000)
+            self.step_times.note(event, effects, (time.perf_counter() - began_s) * 1000)
 
     async def _end_on_failure(self) -> None:
         await self._failed.wait()

@@ -399,6 +399,8 @@ def test_queries_over_all_rows_agree_with_a_scan_of_the_partitions(seed: int, co
         state.replay(script.next_for(state), offset)
     partitions = state.partitions
     assert len(partitions) == len(partitions_where(state, lambda one: True))
+    others = partitions_where(state, lambda one: one.leader != one.preferred_leader)
+    assert partitions.count_led_by_others() == len(others)
     for broker in BROKERS:
         check_broker(state, broker)
     assert sorted(partitions.led_by(NO_LEADER)) == partitions_where(

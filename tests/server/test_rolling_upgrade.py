@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,10 @@ IDS = (1, 2, 3)
 class Upgrade:
     """Three controllers, and the release to which they are upgraded one by one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.release = newer_release(folder)
         self.controllers = Controllers(folder)
-        for id in IDS:
-            file = self.controllers.file(id)
-            file.write_text(file.read_text().replace(f"{IDLE}=0", f"{IDLE}=500"))
+        self.controllers.configure({IDLE: "500", **(settings or {})})
         self.controllers.start()
 
     def upgrade(self, id: int) -> None:

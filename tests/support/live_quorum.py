@@ -163,6 +163,12 @@ class Controllers:
             "kraft.wire.kip853.draft.listeners": "DRAFT",
         }
 
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Change the properties of the voters, which takes effect when they start."""
+        for id in (1, 2, 3):
+            with self.file(id).open("a") as file:
+                file.writelines(f"{key}={value}\n" for key, value in settings.items())
+
     def replace_disk(self, id: int) -> None:
         """Kill a controller and start it again on an empty folder, as an observer."""
         self.kill(id)

@@ -120,6 +120,21 @@ class Node:
         return self._follower.stopped
 
     @property
+    def is_loading_state(self) -> bool:
+        """Whether the state of an installed snapshot is being loaded."""
+        return self._follower.is_loading
+
+    @property
+    def unapplied_records(self) -> int:
+        """The number of committed offsets whose records aren't applied yet; 0 on the active controller."""
+        return 0 if self.is_active else max(0, self._high_watermark - self._follower.applied_end)
+
+    @property
+    def applied_end(self) -> int:
+        """The offset after the last committed record that is applied."""
+        return self._high_watermark if self.is_active else self._follower.applied_end
+
+    @property
     def is_active(self) -> bool:
         """Whether this node processes writes."""
         return self._decisions.is_active

@@ -107,6 +107,12 @@ class Partitions:
         """Return the number of partitions that a broker leads; with NO_LEADER the number without a leader."""
         return int(np.count_nonzero(self._leaders() == broker_id))
 
+    def count_led_by_others(self) -> int:
+        """Return the number of partitions that another broker leads than the preferred one, or none."""
+        leaders = self._leaders()
+        preferred = self._columns.replicas[: len(leaders), 0]
+        return int(np.count_nonzero((leaders != preferred) & (leaders != FREE)))
+
     def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
         """Return the partitions whose ISR contains this broker."""
         return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))

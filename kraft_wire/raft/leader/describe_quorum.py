@@ -68,7 +68,7 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
         leader_epoch=quorum.epoch,
         high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         current_voters=_replicas(quorum, leadership.voters.values(), version),
-        observers=_replicas(quorum, _observers(quorum, leadership), version),
+        observers=_replicas(quorum, fetching_observers(quorum, leadership), version),
     )
     response = DescribeQuorumResponse(topics=[TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])])
     if version >= FIRST_WITH_DIRECTORIES:
@@ -85,7 +85,7 @@ def _describe(quorum: QuorumState, leadership: Leadership, version: int) -> Desc
     return response
 
 
-def _observers(quorum: QuorumState, leadership: Leadership) -> list[ReplicaProgress]:
+def fetching_observers(quorum: QuorumState, leadership: Leadership) -> list[ReplicaProgress]:
     """Return the observers that have fetched in the last five minutes. The leader is one of them while it
     leads from outside the voter set."""
     outside = [leadership.own] if leadership.leads_from_outside else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kraft_wire.configs.nearest import nearest, nearest_of
-from kraft_wire.configs.own_keys import DRAFT_LISTENERS_KEY
+from kraft_wire.configs.own_keys import DRAFT_LISTENERS_KEY, HTTP_LISTENER_KEY
 from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 from kraft_wire.server.config.endpoints import (
     NON_ROUTABLE_HOST,
@@ -15,6 +15,7 @@ from kraft_wire.server.config.endpoints import (
     Endpoint,
     StaticVoter,
     check_distinct_ports,
+    parse_host_port,
     parse_listeners,
     parse_protocol_map,
 )
@@ -57,6 +58,20 @@ def drafted_listeners(reader: ConfigReader) -> tuple[str, ...]:
         if name not in names:
             reader.problem(f"{DRAFT_LISTENERS_KEY}: {name} is not in {NAMES}{nearest(name, names)}")
     return tuple(drafted)
+
+
+def http_listener(reader: ConfigReader) -> Endpoint | None:
+    """Return the address of the listener for metrics and health; None if there is none."""
+    text = reader.get_text(HTTP_LISTENER_KEY)
+    if not text:
+        return None
+    try:
+        endpoint = Endpoint("HTTP", *parse_host_port(text))
+        check_distinct_ports([endpoint, *_endpoints(reader, LISTENERS)])
+    except BadAddress as error:
+        reader.problem(f"{HTTP_LISTENER_KEY}: {error}")
+        return None
+    return endpoint
 
 
 def _check_names(reader: ConfigReader, bound: Sequence[str]) -> None:

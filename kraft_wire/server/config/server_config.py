@@ -21,6 +21,7 @@ from kraft_wire.server.config.controller_listeners import (
     advertised_controller_listeners,
     controller_listeners,
     drafted_listeners,
+    http_listener,
 )
 from kraft_wire.server.config.endpoints import (
     Endpoint,
@@ -97,10 +98,11 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class ServerConfig(NodeConfig, frozen=True, kw_only=True):
     """A controller's properties. ``listeners`` are the addresses to bind; port 0 is any free port. Those of
-    ``drafted_listeners`` speak KIP-853 as it was drafted."""
+    ``drafted_listeners`` speak KIP-853 as it was drafted. ``http_listener`` is None if there is none."""
 
     listeners: tuple[Endpoint, ...]
     drafted_listeners: tuple[str, ...]
+    http_listener: Endpoint | None = None
     quorum: QuorumSettings
     sockets: SocketSettings
     metadata_log: MetadataLogSettings
@@ -143,6 +145,7 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
     fields = _node_fields(reader) | {
         "listeners": controller_listeners(reader),
         "drafted_listeners": drafted_listeners(reader),
+        "http_listener": http_listener(reader),
         "quorum": _group(reader, QuorumSettings, QUORUM_PREFIX) | {"bootstrap_servers": _bootstrap(reader)},
         "sockets": _group(reader, SocketSettings),
         "metadata_log": _group(reader, MetadataLogSettings),

@@ -74,7 +74,7 @@ def _naming(endpoint: Endpoint) -> Iterator[None]:
         address = f"{endpoint.name}://{endpoint.address}"
         raise CannotListen(
             error.errno,
-            f"listener {address} can't be bound ({error}); correct listeners or free the port",
+            f"listener {address} can't be bound ({error}); correct its address or free the port",
         ) from error
 
 

@@ -25,6 +25,7 @@ from kraft_wire.server.network.receiver import receive
 from kraft_wire.wire.address import MAX_PORT, Address
 from kraft_wire.wire.client_side import ClientSide, Event, Ready, Response, ToSend
 from kraft_wire.wire.dialect import Dialect
+from kraft_wire.wire.traffic import Traffic
 
 RECEIVE_BYTES: Final = 256 * 1024
 CONNECT_PATIENCE_S: Final = 0.5
@@ -61,8 +62,10 @@ class PeerConnection:
         failed: Callable[[int, Failure], None],
         unreachable: Callable[[Address, str], None],
         dialect: Dialect | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self.address = address
+        self._traffic = Traffic() if traffic is None else traffic
         self._answered = answered
         self._failed = failed
         self._unreachable = unreachable
@@ -119,6 +122,7 @@ class PeerConnection:
             size = os.write(stream.socket.fileno(), data)
         except OSError:
             size = 0  # the socket is full, or broken: then the task meets the error
+        self._traffic.outgoing_bytes += size
         self._unsent = data[size:]
         return not self._unsent
 
@@ -173,9 +177,9 @@ class PeerConnection:
 
     async def _open_wire(self, stream: trio.SocketStream) -> None:
         """Open the connection as Kafka's protocol has it, up to its first request."""
-        await stream.send_all(self._wire.begin())
+        await self._send_all(stream, self._wire.begin())
         while isinstance(event := await self._next_event(stream), ToSend):
-            await stream.send_all(event.data)
+            await self._send_all(stream, event.data)
         assert isinstance(event, Ready)
 
     def _ended_by(self, error: Exception) -> Failure:
@@ -204,9 +208,13 @@ class PeerConnection:
             data = self._unsent + self._take_waiting()
             self._unsent = b""
             try:
-                await stream.send_all(data)
+                await self._send_all(stream, data)
             except trio.BrokenResourceError:
                 return  # _keep_receiving gets the same error, and reports it
+
+    async def _send_all(self, stream: trio.SocketStream, data: bytes) -> None:
+        await stream.send_all(data)
+        self._traffic.outgoing_bytes += len(data)
 
     def _take_waiting(self) -> bytes:
         """Return the bytes of all waiting requests. A request that can't be sent to this peer fails here."""
@@ -239,6 +247,7 @@ class PeerConnection:
             data = await receive(stream, RECEIVE_BYTES)
             if not data:
                 raise ClosedByPeer("closed by the peer")
+            self._traffic.incoming_bytes += len(data)
             self._wire.receive(data)
         return event
 

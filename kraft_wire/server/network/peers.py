@@ -24,6 +24,7 @@ from kraft_wire.server.network.peer_connection import PeerConnection
 from kraft_wire.wire.address import Address
 from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
+from kraft_wire.wire.traffic import Traffic
 
 WARM_AGAIN_S: Final = 1.0
 """The time between attempts to connect to a peer that is down."""
@@ -72,6 +73,7 @@ class Peers:
         self._unreachable = unreachable
         self._max_frame_bytes = max_frame_bytes
         self._dialect = dialect
+        self.traffic = Traffic()
         self._nursery: trio.Nursery | None = None
         self._connections: dict[Line, PeerConnection] = {}
         self._open: dict[PeerConnection, Line] = {}
@@ -149,6 +151,7 @@ class Peers:
             self._report_failure,
             self._unreachable,
             self._dialect,
+            self.traffic,
         )
         self._connections[line] = connection
         self._open[connection] = line

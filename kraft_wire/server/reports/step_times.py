@@ -30,11 +30,13 @@ class StepTimes:
     def __init__(self) -> None:
         self.counts = [0] * (len(BOUNDS_MS) + 1)
         self.longest_ms = 0.0
+        self.total_ms = 0.0
 
     def note(self, event: NodeEvent, effects: Sequence[NodeEffect], took_ms: float) -> None:
         """Count a step, and warn if it was slow."""
         self.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         self.longest_ms = max(self.longest_ms, took_ms)
+        self.total_ms += took_ms
         if took_ms > SLOW_MS:
             log.warning(
                 "slow step", took_ms=round(took_ms), event_name=_name(event), records=_appended(effects)

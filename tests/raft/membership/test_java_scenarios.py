@@ -93,21 +93,11 @@ RECONFIG: Mapping[str, Sequence[str]] = {
         "testUpdateVoterAfterKRaftVersionUpgrade",
         "testInvalidKRaftUpgradeVersion",
     ),
+    "tests/metrics/test_readings.py": ("testLeaderMetricsAreReset",),
     "tests/raft/test_start.py": ("testObserverDiscoversLeaderWithUnknownVoters",),
     "tests/raft/election/test_begin_and_end_epoch.py": ("testHandleBeginQuorumRequestMoreEndpoints",),
 }
-RECONFIG_DIFFERENT = {
-    "testLeaderMetricsAreReset": Different(
-        "there are no metrics; what they would count is tested instead: after a resignation no change is"
-        " pending, and the new leader's voters and observers are those that it knows",
-        "A metrics endpoint",
-        (
-            f"{MEMBERSHIP}/test_add_voter.py::"
-            "test_a_leader_that_resigned_during_a_change_and_leads_again_has_none_pending",
-            "tests/raft/leader/test_describe_quorum.py::test_a_new_leader_starts_without_observers",
-        ),
-    )
-}
+RECONFIG_DIFFERENT: Mapping[str, Different] = {}
 AUTO_JOIN: Mapping[str, Sequence[str]] = {
     f"{MEMBERSHIP}/test_auto_join.py": (
         "testAutoRemoveOldVoter",

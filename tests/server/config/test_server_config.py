@@ -416,3 +416,26 @@ def test_a_drafted_listener_must_be_a_controller_listener() -> None:
         "kraft.wire.kip853.draft.listeners: CONTROLER is not in controller.listener.names; the nearest is "
         "CONTROLLER",
     )
+
+
+def test_there_is_no_http_listener_by_default() -> None:
+    assert server_config(MINIMAL, "f").http_listener is None
+
+
+def test_the_address_of_the_http_listener() -> None:
+    key = {"kraft.wire.http.listener": "[::1]:0"}
+    assert server_config(MINIMAL | key, "f").http_listener == Endpoint("HTTP", "::1", 0)
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("9404", "'9404' is not host:port"),
+        ("localhost:99999", "99999"),
+        ("localhost:9093", "both want port 9093"),
+    ],
+)
+def test_a_bad_address_of_the_http_listener_is_a_problem(address: str, problem: str) -> None:
+    (text,) = problems_of({"kraft.wire.http.listener": address, "listeners": "CONTROLLER://:9093"})
+    assert text.startswith("kraft.wire.http.listener: ")
+    assert problem in text
