@@ -31,7 +31,7 @@ def replay_skips_the_record(patch: Patch) -> None:
     patch.attribute(LogFollower, "read_up_to", read_up_to)
 
 
-@bug("StoppedIsNeverActive")
+@bug("StoppedIsNeverActive", "CommittedRecordsApply")
 def a_stopped_controller_becomes_active(patch: Patch) -> None:
     def activate_if_ready(self: Node) -> None:
         if not self.is_active and not self._follower.is_busy and self.core.accepts_proposals:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kraft_wire.log.batch import record_values, split_batches
+from kraft_wire.metadata.errors import ReplayError
 from kraft_wire.metadata.partitions.partition import Partition, PartitionRef
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
@@ -51,6 +52,8 @@ class CommittedMetadata(Checker):
             return
         try:
             self._replay(batch.base_offset, [decode_metadata_record(v)[0] for v in record_values(whole)])
+        except ReplayError as error:
+            raise Violation("CommittedRecordsApply", str(error)) from None
         except Violation as violation:
             raise Violation(violation.invariant, f"offset {batch.base_offset}: {violation.seen}") from None
 

@@ -278,9 +278,13 @@ class SimNode:
         return self._propose(values)
 
     def _propose(self, values: tuple[bytes, ...]) -> bool:
+        return self.take_as_leader(Propose(frame_values(values)))
+
+    def take_as_leader(self, event: Event) -> bool:
+        """Give an event to this node, which is free. Returns False if it doesn't lead."""
         if not self.raft.accepts_proposals:
             return False
-        self._step(Propose(frame_values(values)))
+        self._step(event)
         return True
 
     # Steps.

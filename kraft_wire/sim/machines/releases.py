@@ -31,4 +31,4 @@ class Release(Enum):
     @property
     def idle_interval_ms(self) -> int:
         """The release's metadata.max.idle.interval.ms; 0 for no NoOpRecords."""
-        return 50 if self is Release.NEWER else 0
+        return 500 if self is Release.NEWER else 0

@@ -69,8 +69,8 @@ class VoterChanges:
 
 
 def _upgrade(node: SimNode) -> None:
-    if node.raft.kraft_version_problem(1) is None and node.raft.accepts_proposals:
-        node.take(UpgradeKraftVersion(1))
+    if node.raft.kraft_version_problem(1) is None:
+        node.take_as_leader(UpgradeKraftVersion(1))
 
 
 def _add_request(target: SimNode, *, is_acked_when_committed: bool) -> AddRaftVoterRequest:
