@@ -272,13 +272,11 @@ class SimNode:
             return False
         if not self.is_up or self._loop.is_paused:
             return False
+        event = Propose(frame_values(values))
         if self._loop.is_busy:
-            self.when_free(self._propose, values)
+            self.when_free(self.take_as_leader, event)
             return True
-        return self._propose(values)
-
-    def _propose(self, values: tuple[bytes, ...]) -> bool:
-        return self.take_as_leader(Propose(frame_values(values)))
+        return self.take_as_leader(event)
 
     def take_as_leader(self, event: Event) -> bool:
         """Give an event to this node, which is free. Returns False if it doesn't lead."""
