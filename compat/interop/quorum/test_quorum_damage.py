@@ -15,9 +15,11 @@ from compat.harness.kafka.quorum import Controller, ControllerQuorum, flip_a_bit
 from compat.harness.kafka.reconfiguration import directory_of
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools, segments
+from compat.harness.waiting import wait_until
 from compat.harness.wire import WireClient
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.protocol.messages.vote_response import PartitionData as AnsweredPartition
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
 
@@ -51,7 +53,11 @@ def _topics(controller: Controller, tools: KafkaTools) -> set[str]:
 
 
 def _votes_for(quorum: ControllerQuorum, voter: Controller, candidate: Controller) -> bool:
-    """Whether a voter votes for a candidate whose log is longer and newer than any other."""
+    """Whether a voter votes for a candidate whose log is longer and newer than any other.
+
+    A voter that has just started refuses it for an election timeout: the candidate, which it asks, knows
+    nothing of that epoch.
+    """
     asked = PartitionData(
         replica_id=candidate.node_id,
         replica_directory_id=Uuid.parse(directory_of(candidate)),
@@ -64,11 +70,18 @@ def _votes_for(quorum: ControllerQuorum, voter: Controller, candidate: Controlle
         voter_id=voter.node_id,
         topics=[TopicData("__cluster_metadata", [asked])],
     )
-    with WireClient(voter.port) as client:
-        response = client.call(request, 2, VoteResponse)
-    answer = response.topics[0].partitions[0]
-    assert answer.error_code == ErrorCode.NONE
-    return answer.vote_granted
+
+    def answer() -> AnsweredPartition | None:
+        with WireClient(voter.port) as client:
+            answered = client.call(request, 2, VoteResponse).topics[0].partitions[0]
+        if answered.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH:
+            return None
+        assert answered.error_code == ErrorCode.NONE
+        return answered
+
+    considered = wait_until(answer, "an answer that considers the vote")
+    assert considered is not None
+    return considered.vote_granted
 
 
 def test_a_damaged_voter_elects_nobody_until_it_is_repaired_and_nothing_is_lost(
