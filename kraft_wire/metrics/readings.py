@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from kraft_wire.controller.node.node import Node
@@ -26,8 +26,8 @@ FENCED: Final = 10
 
 def read(node: Node, counts: Counts, steps: Histogram, traffic: Traffic, now: Now) -> dict[str, Value]:
     """Return the values by name, as in ``DEFINITIONS``. ``steps`` are the times of the node's steps,
-    ``traffic`` are the bytes of its connections to other controllers. Passes
-    over the columns of the partitions twice, which takes about a millisecond for 640,000."""
+    ``traffic`` are the bytes of its connections to other controllers. Passes over the columns of the
+    partitions twice, which takes about a millisecond for 640,000."""
     return {
         **_quorum(node),
         **_quorum_counts(counts, now.monotonic_ms),
@@ -149,7 +149,7 @@ def _controller_counts(counts: Counts, steps: Histogram) -> dict[str, Value]:
         "leader_changes": counts.leader_changes,
         "unclean_elections": counts.unclean_elections,
         "internal_errors": counts.internal_errors,
-        "requests": _labelled(counts.requests, api_name),
+        "requests": {api_name(key): count for key, count in counts.requests.items()},
         "requests_refused": counts.refused,
         "step_duration_seconds": steps,
     }
@@ -165,10 +165,6 @@ def _snapshots(node: Node, counts: Counts, now_ms: int) -> dict[str, Value]:
         "snapshot_bytes": counts.snapshot_bytes,
         "snapshot_age_seconds": (now_ms - counts.snapshot_ms) / 1000,
     }
-
-
-def _labelled(counts: Mapping[int, int], label: Callable[[int], str]) -> dict[str, float]:
-    return {label(key): count for key, count in counts.items()}
 
 
 def _camel(feature: str) -> str:

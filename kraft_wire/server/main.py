@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import trio
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
-from kraft_wire.controller.node.node import Node
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
@@ -29,6 +28,7 @@ from kraft_wire.storage.store import Store
 from kraft_wire.wire.dialect import Dialect
 
 if TYPE_CHECKING:
+    from kraft_wire.controller.node.node import Node
     from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128

@@ -102,7 +102,8 @@ def controllers_of(seed: int, seconds: int = 120) -> Options:
 
 
 def rolling_of(seed: int, seconds: int = 120) -> Options:
-    """Return the same run as ``controllers_of``, during a rolling upgrade that goes to and fro."""
+    """Return the same run as ``controllers_of``, during a rolling upgrade: nodes are upgraded twice as often
+    as they are downgraded."""
     options = controllers_of(seed, seconds)
     return msgspec.structs.replace(
         options, rolling_upgrade=True, fault_kinds=(*options.fault_kinds, "upgrade", *RELEASES)

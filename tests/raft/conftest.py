@@ -28,6 +28,6 @@ def leaderless(node: LoneNode) -> LoneNode:
     """Return one of the voters 1 to 3, which has lost its leader in epoch 1. It has the log of ``node``."""
     addresses = {1: ("controller.example", 9093), 2: ("other.example", 9093), 3: ("third.example", 9093)}
     node.restart(config(static=static_voters(LISTENER, addresses)))
-    node.core._quorum.has_heard_leader = True
+    node.has_lost_leader()
     assert node.core.epoch == 1
     return node

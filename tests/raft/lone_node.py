@@ -217,6 +217,10 @@ class LoneNode:
     ) -> list[Effect]:
         return self.step(RpcRequest(token, request, version, listener))
 
+    def has_lost_leader(self) -> None:
+        """Let the node be one that has heard a leader since its start, and hears none."""
+        self.core._quorum.has_heard_leader = True
+
     def answer_to(self, request: Message, version: int, listener: str = LISTENER) -> Message:
         """Send a request that is answered at once, and return the answer."""
         self.ask(request, version, token="at once", listener=listener)

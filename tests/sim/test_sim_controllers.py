@@ -7,17 +7,13 @@ import pytest
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from kraft_wire.sim.machines import controller_node
 from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.metadata_state import state_hash
 from kraft_wire.sim.scheduler import MS
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.swarm import controllers_of
+from tests.sim.commands import VERSION, set_broker_configs
 from tests.sim.scenario import Scenario, assert_they_hold
 
 SEEDS = 100
@@ -46,10 +42,8 @@ def test_a_leader_that_was_suspended_checks_the_clock_before_it_decides(seed: in
     answers: list[Message] = []
     leader.on_answer = lambda token, response: answers.append(response)
     leader.pause(10_000 * MS)
-    configs = [AlterableConfig(name="num.io.threads", config_operation=0, value="9")]
-    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=configs)
     for token in (1, 2):
-        assert leader.ask((token,), IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert leader.ask((token,), set_broker_configs("1", {"num.io.threads": "9"}), VERSION)
     scenario.run_for(11_000)
     said = [answer.responses[0].error_code for answer in answers]  # type: ignore[attr-defined]
     assert said == [ErrorCode.NOT_CONTROLLER] * 2

@@ -14,14 +14,11 @@ from kraft_wire.metadata.snapshot import snapshot_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kraft_wire.sim.machines.controller_node import SNAPSHOT_BYTES, ControllerNode
 from kraft_wire.sim.machines.metadata_state import state_hash, state_in
 from kraft_wire.sim.population.population import Population
+from tests.sim.commands import VERSION, set_broker_configs
 from tests.sim.scenario import Scenario
 
 SEEDS = (1, 3)
@@ -80,12 +77,11 @@ def refused(node: ControllerNode) -> ErrorCode:
     """Send a command and return the answer's error."""
     answers: list[Message] = []
     before, node.on_answer = node.on_answer, lambda token, response: answers.append(response)
-    configs = [AlterableConfig(name="num.io.threads", config_operation=0, value="9")]
-    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=configs)
-    node.ask(("command",), IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    node.ask(("command",), set_broker_configs("1", {"num.io.threads": "9"}), VERSION)
     node.on_answer = before
     (answer,) = answers
-    return ErrorCode(answer.responses[0].error_code)  # type: ignore[attr-defined]
+    assert isinstance(answer, IncrementalAlterConfigsResponse)
+    return ErrorCode(answer.responses[0].error_code)
 
 
 def moments(cluster: Followers, ms: int) -> Iterator[None]:

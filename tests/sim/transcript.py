@@ -20,8 +20,6 @@ import msgspec
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from kraft_wire.protocol.messages.incremental_alter_configs_response import (
@@ -35,10 +33,9 @@ from kraft_wire.sim.machines.disk import Disk
 from kraft_wire.sim.machines.metadata_state import state_hash
 from kraft_wire.sim.machines.node import SimNode
 from kraft_wire.sim.machines.rot import flipped
+from tests.sim.commands import set_broker_configs
 from tests.sim.scenario import Scenario
 
-BROKER = 4
-SET = 0
 CONFIGS_VERSION = 1
 SETTING = "ssl.keystore.location"
 SEPARATOR = "----"
@@ -346,12 +343,8 @@ class Transcript:
 
 
 def _change_of_defaults(settings: int, value: str) -> IncrementalAlterConfigsRequest:
-    changes = [
-        AlterableConfig(name=f"listener.name.l{number}.{SETTING}", config_operation=SET, value=value)
-        for number in range(settings)
-    ]
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=changes)
-    return IncrementalAlterConfigsRequest(resources=[resource])
+    names = (f"listener.name.l{number}.{SETTING}" for number in range(settings))
+    return set_broker_configs("", dict.fromkeys(names, value))
 
 
 def _state_of(node: SimNode) -> bytes:

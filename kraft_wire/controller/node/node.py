@@ -147,7 +147,7 @@ class Node:
             self._decisions.next_deadline_ms(),
             self._snapshots.deadline_ms(),
             self._consumers.next_deadline_ms(),
-            None if not self._registers else self._registrar.next_deadline_ms(self.state),
+            self._registrar.next_deadline_ms(self.state) if self._registers else None,
         ):
             if deadline is not None and (earliest is None or deadline < earliest):
                 earliest = deadline
@@ -352,7 +352,7 @@ class Node:
     def _snapshot_if_due(self) -> None:
         if not self._snapshots.due(self._outbox.now.monotonic_ms) or self.state.metadata.in_transaction:
             return
-        if self._follower.is_loading or self._follower.stopped is not None:
+        if self._follower.is_loading:
             return
         if self.is_active and self._high_watermark < self._decisions.activation_end:
             return  # the record that aborts a former leader's transaction is applied, but not committed

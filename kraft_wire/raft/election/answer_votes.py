@@ -100,7 +100,8 @@ def settle_doubts(quorum: QuorumState) -> None:
     for rpc in quorum.doubts.take(
         lambda doubt: doubt.deadline_ms <= now_ms or not _doubt_ms(quorum, _asked(doubt.rpc))
     ):
-        _decide_vote(quorum, rpc, _asked(rpc), _vote_error(quorum, rpc, _asked(rpc)))
+        asked = _asked(rpc)
+        _decide_vote(quorum, rpc, asked, _vote_error(quorum, rpc, asked))
 
 
 def _asked(rpc: RpcRequest) -> VotePartition:

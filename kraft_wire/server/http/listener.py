@@ -9,8 +9,7 @@ import trio
 from kraft_wire.server.http.connection import HttpConnection
 from kraft_wire.server.http.pages import Pages
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.network.listeners import ACCEPT_AGAIN_SECONDS, EXHAUSTED, Bound
-from kraft_wire.wire.address import format_address
+from kraft_wire.server.network.listeners import Bound, bound_address, keep_accepting
 
 MAX_CONNECTIONS: Final = 16
 """A scraper, a prober and some people with curl. Further ones are closed at once."""
@@ -28,23 +27,15 @@ class HttpListener:
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        address = format_address(*self._bound.sockets[0].getsockname()[:2])
-        log.info("serving metrics and health", address=address)
+        log.info("serving metrics and health", address=bound_address(self._bound))
         async with trio.open_nursery() as nursery:
             for each in self._bound.sockets:
-                nursery.start_soon(self._keep_accepting, trio.SocketListener(each), nursery)
-
-    async def _keep_accepting(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
-        async with listener:
-            while True:
-                try:
-                    stream = await listener.accept()
-                except OSError as error:
-                    if error.errno not in EXHAUSTED:
-                        raise
-                    await trio.sleep(ACCEPT_AGAIN_SECONDS)
-                else:
-                    nursery.start_soon(self._serve, stream)
+                nursery.start_soon(
+                    keep_accepting,
+                    trio.SocketListener(each),
+                    lambda stream: nursery.start_soon(self._serve, stream),
+                    lambda error: None,  # Kafka's listeners lack the same files, and report it
+                )
 
     async def _serve(self, stream: trio.SocketStream) -> None:
         if self._open >= MAX_CONNECTIONS:

@@ -58,7 +58,7 @@ class Pages:
 
 
 class _Families(Collector):
-    """What prometheus_client's encoders need of a registry."""
+    """A registry for prometheus_client's encoders: they only collect its metrics."""
 
     def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
         self._metrics = metrics

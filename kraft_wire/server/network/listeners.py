@@ -109,6 +109,25 @@ async def _bound_sockets(endpoint: Endpoint) -> list[trio.socket.SocketType]:
     return sockets
 
 
+async def keep_accepting(
+    listener: trio.SocketListener,
+    take: Callable[[trio.SocketStream], None],
+    exhausted: Callable[[OSError], None],
+) -> None:
+    """Accept connections until cancelled. When files or memory run out, that is reported, and waited out."""
+    async with listener:
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                exhausted(error)
+                await trio.sleep(ACCEPT_AGAIN_SECONDS)
+            else:
+                take(stream)
+
+
 def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[Endpoint]:
     """Return the advertised endpoints, with this machine's name and the bound port where they have none."""
     ports = {listener.endpoint.name: listener.endpoint.port for listener in bound}
@@ -144,27 +163,18 @@ class Acceptor:
 
     async def serve(self, listener: Bound) -> None:
         """Accept connections on all sockets of a listener, which listen already, until cancelled."""
-        log.info("listening", listener=listener.endpoint.name, address=_bound_address(listener))
+        log.info("listening", listener=listener.endpoint.name, address=bound_address(listener))
         async with trio.open_nursery() as nursery:
             for each in listener.sockets:
                 accepting = trio.SocketListener(each)
                 nursery.start_soon(self._keep_accepting, accepting, listener.endpoint.name, nursery)
 
     async def _keep_accepting(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
-        async with listener:
-            while True:
-                await self._accept(listener, name, nursery)
-
-    async def _accept(self, listener: trio.SocketListener, name: str, nursery: trio.Nursery) -> None:
-        try:
-            stream = await listener.accept()
-        except OSError as error:
-            if error.errno not in EXHAUSTED:
-                raise
-            self._refusals.add(name, os.strerror(error.errno), len(self._open))
-            await trio.sleep(ACCEPT_AGAIN_SECONDS)
-        else:
-            nursery.start_soon(self._handle, stream, name)
+        await keep_accepting(
+            listener,
+            lambda stream: nursery.start_soon(self._handle, stream, name),
+            lambda error: self._refusals.add(name, os.strerror(error.errno or 0), len(self._open)),
+        )
 
     async def _handle(self, stream: trio.SocketStream, name: str) -> None:
         most, set_by = self._max_connections()
@@ -200,5 +210,6 @@ class Acceptor:
             self._open.discard(connection)
 
 
-def _bound_address(listener: Bound) -> str:
+def bound_address(listener: Bound) -> str:
+    """Return the address of a listener's first socket as HOST:PORT."""
     return format_address(*listener.sockets[0].getsockname()[:2])

@@ -9,6 +9,8 @@ import pytest
 
 from kraft_wire.log.files import ElectionState
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST
@@ -36,7 +38,7 @@ def settled(**settings: int) -> CoreQuorum:
     return quorum
 
 
-def vote_of(candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> object:
+def vote_of(candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> VoteRequest:
     """Return a Vote for any voter, of a candidate with a very long log."""
     return vote(
         epoch,
@@ -49,7 +51,7 @@ def vote_of(candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> obj
 
 
 def ask_vote(node: QuorumNode, candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> ErrorCode:
-    asked = Asked(node, vote_of(candidate, epoch, pre_vote=pre_vote))  # type: ignore[arg-type]
+    asked = Asked(node, vote_of(candidate, epoch, pre_vote=pre_vote))
     node.quorum.run_until(lambda: asked.is_answered)
     (answer,) = asked.answers
     assert isinstance(answer, VoteResponse)
@@ -114,7 +116,7 @@ def test_a_voter_that_is_ahead_is_asked_at_once_and_ends_the_leader(*, pre_vote:
     ahead.crash()
     ahead.election = ElectionState(leader_id=-1, leader_epoch=epoch + 9)
     ahead.start()
-    Asked(leader, vote_of(ahead.config.replica_key, epoch + 9, pre_vote=pre_vote))  # type: ignore[arg-type]
+    Asked(leader, vote_of(ahead.config.replica_key, epoch + 9, pre_vote=pre_vote))
     assert quorum.run_until(lambda: not leader.running.is_leader) <= 2 * ONE_WAY_MS
     assert leader.running.epoch == epoch + 9
     quorum.run_until(quorum.agree)
@@ -145,7 +147,7 @@ def test_somebody_with_voters_ids_changes_no_leader() -> None:
     for _ in range(1000):
         node = chance.choice(list(quorum.nodes.values()))
         claimed = node.running.epoch + chance.randint(1, 3)
-        Asked(node, vote_of(chance.choice(known), claimed, pre_vote=chance.random() < 0.3))  # type: ignore[arg-type]
+        Asked(node, vote_of(chance.choice(known), claimed, pre_vote=chance.random() < 0.3))
         quorum.run_for(9)
     assert quorum.leader is leader
     assert {node.running.epoch for node in quorum.nodes.values()} == {epoch}
@@ -167,7 +169,7 @@ def test_a_follower_that_restarts_believes_nobody_until_it_hears_the_leader(
         follower.crash()
         follower.start()
         for _ in range(60):
-            Asked(follower, vote_of(caller, epoch + 1, pre_vote=pre_vote))  # type: ignore[arg-type]
+            Asked(follower, vote_of(caller, epoch + 1, pre_vote=pre_vote))
             quorum.run_for(every_ms)
     quorum.run_for(A_WHILE_MS)
     assert quorum.leader is leader
@@ -191,7 +193,7 @@ def test_a_follower_that_restarts_waits_for_the_leader_though_others_are_dead(
     follower.start()
     for _ in range(60):
         for other in others:
-            Asked(follower, vote_of(other.config.replica_key, epoch + 1))  # type: ignore[arg-type]
+            Asked(follower, vote_of(other.config.replica_key, epoch + 1))
         quorum.run_for(1)
     quorum.run_for(A_WHILE_MS)
     assert quorum.leader is leader
@@ -213,7 +215,7 @@ def test_a_voter_that_starts_asks_the_candidate_for_its_epoch(*, is_ahead: bool)
         candidate.start()
         quorum.refuse_pre_votes = True
     voter.start()
-    asked = Asked(voter, vote_of(candidate.config.replica_key, epoch))  # type: ignore[arg-type]
+    asked = Asked(voter, vote_of(candidate.config.replica_key, epoch))
     quorum.run_for(6 * ONE_WAY_MS if is_ahead else START_DOUBT_MS)
     (answer,) = asked.answers
     assert isinstance(answer, VoteResponse)
@@ -299,14 +301,14 @@ def test_a_lone_controller_leads_on_whatever_is_asked() -> None:
     ],
     ids=["votes", "pre-votes", "announcements"],
 )
-def test_a_failover_works_while_strangers_ask(forge: Callable[[QuorumNode, int], object]) -> None:
+def test_a_failover_works_while_strangers_ask(forge: Callable[[QuorumNode, int], Message]) -> None:
     quorum = settled()
     quorum.leader.crash()
     epoch = max(node.running.epoch for node in quorum.nodes.values() if node.is_up)
     for number in range(200):
         for node in quorum.nodes.values():
             if node.is_up:
-                Asked(node, forge(node, number))  # type: ignore[arg-type]
+                Asked(node, forge(node, number))
         quorum.run_for(1)
         if quorum.leaders:
             break

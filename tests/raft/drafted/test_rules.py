@@ -90,7 +90,7 @@ def leaderless(node: LoneNode) -> LoneNode:
     """Return a voter of kraft.version 0 in epoch 1 that looks for a leader, and speaks the draft."""
     addresses = {1: ("controller.example", 9093), 2: ("other.example", 9093), 3: ("third.example", 9093)}
     node.restart(config(static=static_voters(LISTENER, addresses), **DRAFTED))
-    node.core._quorum.has_heard_leader = True
+    node.has_lost_leader()
     return node
 
 
@@ -102,7 +102,7 @@ def _voter_of_three() -> LoneNode:
         for id, directory in keys.items()
     ]
     node = LoneNode(config(**DRAFTED), formatted_standalone(*voters))
-    node.core._quorum.has_heard_leader = True
+    node.has_lost_leader()
     return node
 
 
@@ -259,7 +259,7 @@ def test_vote_handling_a_refused_uuid_is_left_out_and_a_leader_is_elected() -> N
 
 def test_a_listener_without_the_draft_has_the_released_rules(leaderless: LoneNode) -> None:
     leaderless.restart(config(static=leaderless.config.static_voters))
-    leaderless.core._quorum.has_heard_leader = True
+    leaderless.has_lost_leader()
     assert answer(leaderless, vote(5, voter=3)).error_code == ErrorCode.INVALID_VOTER_KEY
     assert answer(leaderless, vote(5, directory=OTHER_DIRECTORY)).vote_granted
 

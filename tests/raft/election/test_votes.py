@@ -147,7 +147,7 @@ def test_a_vote_whose_directory_is_forgotten_goes_to_no_other() -> None:
     kept = parse_quorum_state(quorum_state_text(before, version=0))
     three = static_voters(LISTENER, {id: (f"controller-{id}.example", 9093) for id in (1, 2, 3)})
     node = LoneNode(config(static=three), DurableState(election=kept))
-    node.core._quorum.has_heard_leader = True
+    node.has_lost_leader()
     assert node.core.epoch == 5
     assert not answer(node, vote(5, last=(0, 0), directory=DIRECTORY)).vote_granted
     assert answer(node, vote(6, last=(0, 0), directory=DIRECTORY)).vote_granted

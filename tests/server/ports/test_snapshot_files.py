@@ -12,7 +12,6 @@ import trio
 from kraft_wire.controller.node.events import SnapshotFailed, StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
-from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
 from kraft_wire.metadata.canonical import canonical
 from kraft_wire.raft.events import SnapshotVerified, SnapshotWritten
 from kraft_wire.server.ports.background import Background
@@ -20,16 +19,10 @@ from kraft_wire.server.ports.snapshot_files import SnapshotFiles
 from kraft_wire.server.snapshot_process import SnapshotProcess
 from kraft_wire.storage.snapshots.state_loading import load_state
 from kraft_wire.storage.store import Store
+from tests.storage.test_snapshotter import JAVA_FOLDER, JAVA_SNAPSHOTS
 
-JAVA_FOLDER = Path(__file__).parents[2] / "metadata" / "java-4.4.0"
 NODE_ID = 1
 PIECE_BYTES = 10_000
-
-
-def java_snapshots() -> list[tuple[SnapshotId, Path]]:
-    """Return the snapshots of Java's folder, oldest first."""
-    named = ((parse_snapshot_file_name(path.name), path) for path in JAVA_FOLDER.glob("*.checkpoint"))
-    return sorted((id, path) for id, path in named if id is not None)
 
 
 @pytest.fixture
@@ -68,11 +61,11 @@ class Fed:
 @pytest.mark.parametrize("own_is_first", [True, False], ids=["own snapshot begun first", "installed first"])
 async def test_a_snapshot_is_installed_while_the_node_makes_one(store: Store, *, own_is_first: bool) -> None:
     """The installed one is newer, and counts; whether the own one is completed doesn't matter."""
-    (own, _), *_, (newest, path) = java_snapshots()
+    own, *_, newest = JAVA_SNAPSHOTS
     fed, background = Fed(), Background()
     process = SnapshotProcess(store.folder.partition_path)
     files = SnapshotFiles(store, process, fed.take, background, lambda: None)
-    data = path.read_bytes()
+    data = JAVA_SNAPSHOTS[newest].read_bytes()
     async with trio.open_nursery() as nursery:
         background.open(nursery)
         for position in range(0, len(data), PIECE_BYTES):
