@@ -354,6 +354,8 @@ def timed_violations(trial: Trial) -> list[str]:
     for phase in trial.phases:
         if phase.well_after_s is not None:
             lines += rules.late(phase.well_after_s)
+        if phase.name == "one restarts":
+            lines += rules.stalled(max(phase.figures.creations_ms, default=0.0))
     return [f"{trial.name}: {line}" for line in lines]
 
 

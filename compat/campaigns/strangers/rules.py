@@ -14,6 +14,8 @@ CLOCKS_DIFFER_S: Final = 0.1
 """Leaderships are timed by the wall clock, when they are logged; controllers count in monotonic time."""
 WELL_WITHIN_S: Final = 5.0
 CREATE_GOAL_MS: Final = 100.0
+STALLED_MS: Final = 2000.0
+"""The fetch timeout: followers that hear no leader for so long elect another one."""
 
 
 class Sighting(msgspec.Struct, frozen=True):
@@ -66,3 +68,11 @@ def late(well_after_s: float) -> list[str]:
     if well_after_s <= WELL_WITHIN_S:
         return []
     return [f"it was well {well_after_s:.1f} s after the last request: {WELL_WITHIN_S:g} s are allowed"]
+
+
+def stalled(longest_creation_ms: float) -> list[str]:
+    """Return a line if clients had no leader for too long: a leader that is lost without a successor is no
+    leadership that was replaced."""
+    if longest_creation_ms <= STALLED_MS:
+        return []
+    return [f"a create-topic took {longest_creation_ms / 1000:.1f} s: {STALLED_MS / 1000:g} s are allowed"]

@@ -69,6 +69,11 @@ def test_a_quorum_must_be_well_soon_after_the_last_request() -> None:
     assert rules.late(5.1) == ["it was well 5.1 s after the last request: 5 s are allowed"]
 
 
+def test_clients_may_be_without_a_leader_for_one_fetch_timeout() -> None:
+    assert rules.stalled(2000.0) == []
+    assert rules.stalled(2100.0) == ["a create-topic took 2.1 s: 2 s are allowed"]
+
+
 def test_the_last_line_of_the_strangers_says_what_they_did() -> None:
     assert read_deeds('a warning\n{"sent":3,"answered":2}\n') == Deeds(sent=3, answered=2)
 
