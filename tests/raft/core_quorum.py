@@ -245,6 +245,8 @@ class CoreQuorum:
         self._wire = Wire(is_encoded=True, dialect=DRAFTED if is_drafted else None)
         self.garble_records = False
         self._cut: set[tuple[int, int]] = set()
+        self.unroutable: set[tuple[int, int]] = set()
+        """The first of each pair can't connect to the second."""
         self._votes: dict[tuple[int, int], int] = {}
         self._leaders: dict[int, int] = {}
         self._committed: dict[int, bytes] = {}
@@ -346,7 +348,7 @@ class CoreQuorum:
         def arrive() -> None:
             if (source.id, target.id) in self._cut:
                 return
-            if not target.is_up:
+            if not target.is_up or (source.id, target.id) in self.unroutable:
                 self._lose(call)
                 return
             if self.refuse_pre_votes and _is_pre_vote(request):

@@ -61,7 +61,8 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
     else:
         error = _vote_error(quorum, rpc, asked)
         if not error and _has_to_be_asked(quorum, asked):
-            quorum.hints.add(asked.replica_id, asked.replica_epoch, (), quorum.now.monotonic_ms)
+            now_ms = quorum.now.monotonic_ms
+            quorum.hints.add(asked.replica_id, asked.replica_epoch, (), now_ms, is_voter=True)
         waits = not error and quorum.doubts.add(
             asked.replica_id, rpc, quorum.now.monotonic_ms, _doubt_ms(quorum, asked)
         )
@@ -306,7 +307,8 @@ def _claim_error(quorum: QuorumState, leader_id: int, epoch: int) -> ErrorCode:
 def _note_hint(quorum: QuorumState, leader_id: int, epoch: int, listeners: Iterable[_Listener]) -> None:
     """Remember that a node claims to lead an epoch whose leader this node doesn't know."""
     if epoch > quorum.epoch or quorum.state.leader_id is None:
-        quorum.hints.add(leader_id, epoch, _listeners(listeners), quorum.now.monotonic_ms)
+        now_ms, is_voter = quorum.now.monotonic_ms, leader_id in quorum.history.voters.ids
+        quorum.hints.add(leader_id, epoch, _listeners(listeners), now_ms, is_voter=is_voter)
 
 
 def _is_for_us(quorum: QuorumState, voter_id: int, addressee: ReplicaKey) -> bool:

@@ -8,6 +8,7 @@ from kraft_wire.raft.membership.voters import Endpoints
 from kraft_wire.raft.waiting import earlier
 
 MOST_HINTS: Final = 4
+"""Anybody can name any leader. The voters come on top."""
 KEPT_MS: Final = 2000
 ASK_AGAIN_MS: Final = 50
 
@@ -32,10 +33,11 @@ class Hints:
     def __len__(self) -> int:
         return len(self._by_leader)
 
-    def add(self, leader_id: int, epoch: int, endpoints: Endpoints, now_ms: int) -> None:
-        """Note a hint. One about the same leader replaces the one before it."""
+    def add(self, leader_id: int, epoch: int, endpoints: Endpoints, now_ms: int, *, is_voter: bool) -> None:
+        """Note a hint. One about the same leader replaces the one before it. There is always room for one
+        about a voter."""
         known = self._by_leader.get(leader_id)
-        if known is None and len(self._by_leader) >= MOST_HINTS:
+        if known is None and not is_voter and len(self._by_leader) >= MOST_HINTS:
             return
         ask_at_ms = now_ms if known is None else known.ask_at_ms
         self._by_leader[leader_id] = Hint(epoch, endpoints, now_ms + KEPT_MS, ask_at_ms)

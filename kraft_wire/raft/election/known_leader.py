@@ -7,6 +7,7 @@ from typing import TypeGuard
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.election import elections
 from kraft_wire.raft.election.turns import RESIGNATION_STEPS, is_our_vote_needed, turn_deadline_ms, yield_ms
 from kraft_wire.raft.membership.voters import Endpoints
@@ -95,6 +96,8 @@ def hurry_election(quorum: QuorumState, before: RoleState) -> None:
     any case. If others may elect that voter without us, it first has time to announce itself, because we
     would depose it. A node that can't do a leader's work leads only so long that the voter gets its records.
     """
+    if hears_leader(quorum):
+        return
     state, now_ms = quorum.state, quorum.now.monotonic_ms
     quorum.has_to_pass_records_on = not quorum.can_lead
     if isinstance(state, Follower) and state.following.leader_is_gone and not quorum.lost_elections:
@@ -132,5 +135,6 @@ def note_leader_alive(quorum: QuorumState) -> None:
         following.has_resigned = False
         following.last_answer_ms = quorum.now.monotonic_ms
         following.not_before_ms = 0
+        quorum.has_to_pass_records_on = False
         quorum.lost_elections = 0
         quorum.state = msgspec.structs.replace(state, deadline_ms=quorum.fetch_deadline_ms())

@@ -235,6 +235,38 @@ def test_a_voter_that_follows_a_silent_leader_after_its_start_helps_to_elect_the
     assert took_ms < 200 + 200
 
 
+@pytest.mark.parametrize("voters", [3, 5])
+def test_strangers_that_announce_leaders_dont_keep_a_voter_that_starts_from_asking_the_candidate(
+    voters: int,
+) -> None:
+    quorum = CoreQuorum(voters).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    leader, *followers = quorum.leader, *quorum.followers()
+    restarted, others = followers[: voters // 2], followers[voters // 2 :]
+    quorum.isolate(leader.id)
+    quorum.run_for(others[0].config.fetch_timeout_ms - 200)
+    for node in restarted:
+        node.crash()
+        node.start()
+        for id in range(900, 904):
+            Asked(node, announcement(id, node.running.epoch + 1000, host=f"node-{leader.id}"))
+    assert quorum.run_until(lambda: any(node.running.is_leader for node in others)) < 200 + 200
+
+
+def test_a_voter_that_starts_and_cannot_reach_the_candidate_votes_after_an_election_timeout() -> None:
+    quorum = CoreQuorum(3).start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    leader, (voter, candidate) = quorum.leader, quorum.followers()
+    quorum.isolate(leader.id)
+    quorum.run_for(candidate.config.fetch_timeout_ms - 200)
+    voter.crash()
+    quorum.unroutable.add((voter.id, candidate.id))
+    voter.start()
+    quorum.run_until(lambda: candidate.running.is_leader)
+
+
 @pytest.mark.parametrize("kraft_version", [0, 1])
 def test_a_voter_that_comes_back_with_a_higher_epoch_gets_in(kraft_version: int) -> None:
     quorum = CoreQuorum(3, kraft_version=kraft_version).start()

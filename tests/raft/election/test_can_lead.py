@@ -6,8 +6,10 @@ import pytest
 
 from kraft_wire.raft.events import CanLead, Start
 from kraft_wire.raft.roles import Role
-from tests.raft.core_quorum import CoreQuorum
-from tests.raft.lone_node import LoneNode
+from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from tests.raft.election.vote_requests import vote
+from tests.raft.lone_node import OTHER_DIRECTORY, LoneNode
+from tests.raft.membership.reconfiguration import Asked
 
 A_WHILE_MS = 30_000
 
@@ -46,6 +48,47 @@ def test_a_node_that_is_unable_passes_on_the_records_that_only_it_has() -> None:
     assert able.end_offset > end_offset
     quorum.run_for(A_WHILE_MS)
     assert quorum.leader is able
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_node_that_is_unable_does_not_lead_because_another_voter_was_away_once(*, is_first: bool) -> None:
+    """A voter that starts with a short log asks for a pre-vote, and catches up."""
+    quorum = led()
+    leader = quorum.leader
+    unable, able = quorum.followers()[:: 1 if is_first else -1]
+    unable.step(CanLead(False))
+    able.crash()
+    leader.propose(b"while it is away")
+    quorum.run_for(1000)
+    able.start()
+    quorum.run_for(A_WHILE_MS)
+    assert able.end_offset == unable.end_offset
+    _assert_only_the_able_one_leads(quorum, able)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_node_that_is_unable_does_not_lead_because_a_stranger_asked(*, is_first: bool) -> None:
+    quorum = led()
+    unable, able = quorum.followers()[:: 1 if is_first else -1]
+    unable.step(CanLead(False))
+    request = vote(
+        unable.running.epoch,
+        candidate=able.id,
+        directory=OTHER_DIRECTORY,
+        last=(0, 0),
+        voter=-1,
+        pre_vote=True,
+    )
+    Asked(unable, request)
+    quorum.run_for(A_WHILE_MS)
+    _assert_only_the_able_one_leads(quorum, able)
+
+
+def _assert_only_the_able_one_leads(quorum: CoreQuorum, able: QuorumNode) -> None:
+    epoch = quorum.leader.running.epoch
+    quorum.leader.crash()
+    quorum.run_until(lambda: able.running.is_leader)
+    assert able.running.epoch == epoch + 1, "another node led first"
 
 
 def test_a_node_that_is_unable_votes_and_acknowledges() -> None:
