@@ -154,7 +154,8 @@ class LogTrimmed(msgspec.Struct, frozen=True, gc=False):
 
 class CanLead(msgspec.Struct, frozen=True, gc=False):
     """Whether the state machine could do a leader's work. It can't while it is unable to apply a committed
-    record. Until it can again, the node doesn't stand for election, and resigns if it is elected."""
+    record. Until it can again, the node begins no election, unless an able voter needs its records, and
+    resigns if it is elected."""
 
     can_lead: bool
 

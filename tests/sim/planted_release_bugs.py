@@ -5,6 +5,7 @@ from __future__ import annotations
 from kraft_wire.controller.node.following import LogFollower
 from kraft_wire.controller.node.node import Node
 from kraft_wire.log.batch import Batch
+from kraft_wire.sim.machines.cluster import Cluster
 from tests.sim.planting import Bugs, Patch
 
 RELEASES = Bugs()
@@ -41,3 +42,12 @@ def a_stopped_controller_becomes_active(patch: Patch) -> None:
 
     patch.attribute(Node, "_activate_if_ready", activate_if_ready)
     patch.attribute(Node, "_note_replay", lambda self: None)
+
+
+@bug("AllApplyAfterTheUpgrade")
+def the_older_release_is_started_again(patch: Patch) -> None:
+    def upgrade_all(self: Cluster) -> None:
+        for node in self.nodes.values():
+            node.kill()
+
+    patch.attribute(Cluster, "upgrade_all", upgrade_all)

@@ -198,8 +198,18 @@ def test_snapshotting_on_the_leader_covers_committed_records_only(cluster: Follo
     leader = cluster.active
     cluster.isolate(leader)
     committed = leader.high_watermark
+    before = leader.disk.latest_snapshot
+    leader.on_answer = lambda token, response: None
+    for number in range(600):
+        leader.ask(
+            ("uncommitted", number), set_broker_configs("1", {"num.io.threads": str(number + 1)}), VERSION
+        )
+    uncommitted = leader.disk.batches_between(committed, leader.raft.log_end_offset)
+    assert sum(len(batch.data) for batch in uncommitted) > SNAPSHOT_BYTES
     cluster.until(lambda: not leader.is_active)
-    assert all(id.end_offset <= committed for id in leader.disk.snapshots)
+    assert leader.disk.latest_snapshot is before
+    cluster.heal()
+    cluster.until(lambda: leader.disk.latest_snapshot is not before)
 
 
 def test_testing_the_state_is_built_on_leader_and_followers_and_is_the_same(cluster: Followers) -> None:

@@ -41,9 +41,11 @@ CREATED: Final = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 class Figures(msgspec.Struct):
-    """How long topics and heartbeats took, and what failed."""
+    """How long topics and heartbeats took, and what failed. ``waits_ms`` is the time for which the creation
+    that wasn't answered yet waited when the figures were taken."""
 
     creations_ms: list[float] = []
+    waits_ms: float = 0.0
     heartbeats_ms: list[float] = []
     fenced: int = 0
     failures: list[str] = []
@@ -57,6 +59,8 @@ class Load:
         self._ports = ports
         self._cluster_id = cluster_id
         self._figures = Figures()
+        self._asked_s: float | None = None
+        """When the creation that isn't answered yet began."""
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._create_topics),
@@ -88,6 +92,9 @@ class Load:
     def take(self) -> Figures:
         """Return the figures since they were taken last."""
         figures, self._figures = self._figures, Figures()
+        asked_s = self._asked_s
+        if asked_s is not None:
+            figures.waits_ms = (time.monotonic() - asked_s) * 1000
         return figures
 
     def _create_topics(self) -> None:
@@ -100,13 +107,15 @@ class Load:
         client.close()
 
     def _create(self, client: ActiveController, name: str) -> None:
-        began_s = time.monotonic()
+        self._asked_s = began_s = time.monotonic()
         try:
             error = create(client, name, PATIENCE_S)
         except NoController as failure:
             self.ledger.unknown(name, ONE_PARTITION)
             self._figures.failures.append(f"{name}: {failure}")
             return
+        finally:
+            self._asked_s = None
         if error in CREATED:
             self.ledger.acknowledged(name, ONE_PARTITION)
             self._figures.creations_ms.append((time.monotonic() - began_s) * 1000)

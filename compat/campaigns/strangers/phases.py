@@ -355,7 +355,8 @@ def timed_violations(trial: Trial) -> list[str]:
         if phase.well_after_s is not None:
             lines += rules.late(phase.well_after_s)
         if phase.name == "one restarts":
-            lines += rules.stalled(max(phase.figures.creations_ms, default=0.0))
+            figures = phase.figures
+            lines += rules.stalled(figures.creations_ms, figures.failures, figures.waits_ms)
     return [f"{trial.name}: {line}" for line in lines]
 
 

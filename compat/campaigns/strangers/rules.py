@@ -70,9 +70,13 @@ def late(well_after_s: float) -> list[str]:
     return [f"it was well {well_after_s:.1f} s after the last request: {WELL_WITHIN_S:g} s are allowed"]
 
 
-def stalled(longest_creation_ms: float) -> list[str]:
+def stalled(creations_ms: Sequence[float], failures: Sequence[str], waits_ms: float) -> list[str]:
     """Return a line if clients had no leader for too long: a leader that is lost without a successor is no
-    leadership that was replaced."""
-    if longest_creation_ms <= STALLED_MS:
-        return []
-    return [f"a create-topic took {longest_creation_ms / 1000:.1f} s: {STALLED_MS / 1000:g} s are allowed"]
+    leadership that was replaced. ``waits_ms`` is the time for which a creation already waited at the end."""
+    longest_ms = max((*creations_ms, waits_ms))
+    lines = [f"failed: {failure}" for failure in failures]
+    if not creations_ms:
+        lines.append("no topic was created")
+    if longest_ms > STALLED_MS:
+        lines.append(f"a create-topic took {longest_ms / 1000:.1f} s: {STALLED_MS / 1000:g} s are allowed")
+    return lines

@@ -8,7 +8,8 @@ import pytest
 
 from compat.campaigns.strangers import rules
 from compat.campaigns.strangers.fake_leader import fake_leader
-from compat.campaigns.strangers.phases import ATTACKS, Trials
+from compat.campaigns.strangers.load import Figures
+from compat.campaigns.strangers.phases import ATTACKS, Phase, Trial, Trials, timed_violations
 from compat.campaigns.strangers.plan import Deeds, read_deeds
 from compat.campaigns.strangers.report import describe
 from compat.campaigns.strangers.rules import Leadership, Sighting
@@ -69,9 +70,20 @@ def test_a_quorum_must_be_well_soon_after_the_last_request() -> None:
     assert rules.late(5.1) == ["it was well 5.1 s after the last request: 5 s are allowed"]
 
 
-def test_clients_may_be_without_a_leader_for_one_fetch_timeout() -> None:
-    assert rules.stalled(2000.0) == []
-    assert rules.stalled(2100.0) == ["a create-topic took 2.1 s: 2 s are allowed"]
+@pytest.mark.parametrize(
+    ("figures", "lines"),
+    [
+        (Figures(creations_ms=[5.0, 2000.0]), []),
+        (Figures(creations_ms=[5.0, 2100.0]), ["a create-topic took 2.1 s: 2 s are allowed"]),
+        (Figures(creations_ms=[5.0], waits_ms=2600.0), ["a create-topic took 2.6 s: 2 s are allowed"]),
+        (Figures(), ["no topic was created"]),
+        (Figures(creations_ms=[5.0], failures=["t: no leader"]), ["failed: t: no leader"]),
+    ],
+)
+def test_clients_may_be_without_a_leader_for_one_fetch_timeout(figures: Figures, lines: list[str]) -> None:
+    phase = Phase("one restarts", 1.0, figures, [], (1, 1), 1, 0.0)
+    trial = Trial("three controllers", [phase])
+    assert timed_violations(trial) == [f"three controllers: {line}" for line in lines]
 
 
 def test_the_last_line_of_the_strangers_says_what_they_did() -> None:

@@ -1,5 +1,5 @@
 """Follow up hints about a new leader, which are all that BeginQuorumEpoch is. For a node that has just
-started a Vote of a higher epoch is one, too.
+started, a Vote of a higher epoch is one, too.
 
 Anybody can say that somebody leads. So the node asks the one that is said to lead: at the address in its own
 voter set. Only the answer counts. A leader that isn't a known voter is asked at the address that the hint

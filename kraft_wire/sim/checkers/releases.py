@@ -15,10 +15,10 @@ class StoppedIsNeverActive(Checker):
         if stopped is None:
             return
         if machine.is_active:
-            self.fail(node, f"is active behind {stopped}")
+            self.fail(node, f"is active, though its replay stopped: {stopped}")
         applied = machine.state.metadata.last_applied_offset
         if applied >= stopped.offset:
-            self.fail(node, f"has applied {applied} behind {stopped}")
+            self.fail(node, f"has applied {applied}, though its replay stopped: {stopped}")
 
 
 class AllApplyAfterTheUpgrade(Checker):

@@ -87,7 +87,7 @@ def in_force() -> LoneNode:
 
 @pytest.fixture
 def leaderless(node: LoneNode) -> LoneNode:
-    """Return a voter of kraft.version 0 in epoch 1 that looks for a leader, and speaks the draft."""
+    """Return a voter of kraft.version 0 in epoch 1 that has lost its leader, and speaks the draft."""
     addresses = {1: ("controller.example", 9093), 2: ("other.example", 9093), 3: ("third.example", 9093)}
     node.restart(config(static=static_voters(LISTENER, addresses), **DRAFTED))
     node.has_lost_leader()
