@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from struct import Struct
 
+import google_crc32c
+import msgspec
 import pytest
 
 from kraft_wire.cli.quorum import Unreadable
 from kraft_wire.cli.quorum.folders import evidence_of
-from kraft_wire.log.batch import encode_batch, split_batches
+from kraft_wire.log.batch import CONTROL, HEADER_SIZE_BYTES, encode_batch, encode_keyed_batch, split_batches
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
@@ -265,6 +268,63 @@ def test_records_of_newer_types_are_passed_over(tmp_path: Path) -> None:
     batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [unknown, registered(2)])]
     found = read_evidence(write_folder(tmp_path / "data", batches, epoch=1))
     assert (found.log_end_offset, found.controller_ids, found.problems) == (3, (2,), ())
+
+
+CONTROL_KEY = Struct(">hh")
+LEADER_CHANGE, VOTERS, UNKNOWN = 2, 6, 9
+
+
+def control_of_types(offset: int, epoch: int, *records: tuple[int, bytes]) -> bytes:
+    """A control batch of these types and values."""
+    keyed = [(CONTROL_KEY.pack(0, kind), value) for kind, value in records]
+    return encode_keyed_batch(offset, epoch, TIME_MS, keyed, attributes=CONTROL)
+
+
+def unreadable_records(offset: int, epoch: int) -> bytes:
+    """A data batch whose checksum is right, and whose first record has an impossible length."""
+    data = bytearray(encode_batch(offset, epoch, TIME_MS, [registered(1), registered(2)]))
+    data[HEADER_SIZE_BYTES] ^= 0x40
+    data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
+    return bytes(data)
+
+
+LED = LEADER_CHANGE, leader().encode(0)
+NEWER_VOTERS = VOTERS, msgspec.structs.replace(voters(1).to_record(), version=1).encode(0)
+
+
+@pytest.mark.parametrize(
+    ("batch", "problem"),
+    [
+        (control_of_types(1, 2, LED, (UNKNOWN, b"")), "offset 2: control record type 9 is unknown"),
+        (control_of_types(1, 2, LED, NEWER_VOTERS), "offset 2: VotersRecord has version 1"),
+        (unreadable_records(1, 1), "offset 1: "),
+    ],
+    ids=["a control record of a newer type", "voters of a newer version", "records that can't be read"],
+)
+def test_a_whole_batch_that_this_release_can_t_read_is_a_problem_and_no_end(
+    tmp_path: Path, batch: bytes, problem: str
+) -> None:
+    batches = [control(0, 1, leader()), batch, control(3, 3, leader())]
+    found = read_evidence(write_folder(tmp_path / "data", batches, epoch=3))
+    assert (found.log_end_offset, found.last_epoch, found.is_unreadable) == (4, 3, True)
+    assert found.problems[0].startswith(f"the log can't be read at {problem}")
+
+
+def test_a_control_record_of_a_newer_type_at_the_start_of_a_batch_is_no_damage(tmp_path: Path) -> None:
+    """A node of this release would take it for damage. Only a repair would make it one."""
+    batches = [control(0, 1, leader()), control_of_types(1, 1, (UNKNOWN, b"")), control(2, 2, leader())]
+    found = read_evidence(write_folder(tmp_path / "data", batches, epoch=2))
+    assert found.is_unreadable
+    assert found.problems[0].startswith("the log can't be read at offset 1: control record type 9 is unknown")
+
+
+def test_a_damaged_log_isn_t_of_a_newer_release(tmp_path: Path) -> None:
+    batches = [control(0, 1, leader()), control(1, 1, voters(1).to_record()), control(2, 2, leader())]
+    folder = write_folder(tmp_path / "data", batches, epoch=2)
+    damage(folder, len(batches[0]) + 70)
+    found = read_evidence(folder)
+    assert (found.log_end_offset, found.is_unreadable) == (1, False)
+    assert "is damaged" in found.problems[0]
 
 
 def test_a_registration_of_a_newer_version_is_named_with_its_offset(tmp_path: Path) -> None:

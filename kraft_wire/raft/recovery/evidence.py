@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from kraft_wire.log.batch import Batch, iter_records
-from kraft_wire.log.control import decode_control_record
+from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
+from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
@@ -113,7 +114,8 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     ``broker_ids`` and ``controller_ids`` are the nodes that registered as such, ever: a combined node is in
     both. ``has_broker_files`` says that the folder holds a broker's files, maybe beside a controller's.
     ``controller_pid`` is the process that works on the folder, a broker or a controller. ``problems`` are
-    those that keep the log from being used as it is.
+    those that keep the log from being used as it is. ``is_unreadable``: the first of them is no damage, but a
+    whole batch that this release can't read.
     """
 
     folder: str
@@ -140,6 +142,7 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     snapshots: tuple[SnapshotEvidence, ...] = ()
     controller_pid: int | None = None
     problems: tuple[str, ...] = ()
+    is_unreadable: bool = False
 
     @property
     def last_epoch(self) -> int:
@@ -211,6 +214,12 @@ class QuorumHistory:
     def _take_control(
         self, offset: int, epoch: int, timestamp_ms: int, message: Message, *, is_in_snapshot: bool = False
     ) -> None:
+        if (
+            isinstance(message, (KRaftVersionRecord, VotersRecord))
+            and message.version > CONTROL_RECORD_VERSION
+        ):
+            known = f"known is {CONTROL_RECORD_VERSION}"
+            raise CorruptBatch(-1, offset, f"{message.NAME} has version {message.version}, {known}")
         if isinstance(message, KRaftVersionRecord):
             self.kraft_version = message.kraft_version
         elif isinstance(message, VotersRecord):

@@ -32,6 +32,8 @@ def problem_of(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> str:
     """Return why a quorum can't go on with this folder; empty if it can."""
     if is_broker_only(folder.node_id, found):
         return "it is a broker's"
+    if folder.is_unreadable:
+        return f"{folder.problems[0]}; use a newer kraft-wire, and collect again"
     if folder.problems:
         return f"{folder.problems[0]}; run `kraft-wire fsck {folder.folder} --repair` and collect again"
     if not is_controller(folder.node_id, found):

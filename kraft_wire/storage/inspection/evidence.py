@@ -59,8 +59,9 @@ _PARTITION: Final = re.compile(r".+-[0-9]+")
 def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
 
-    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. Damage that a
-    snapshot covers is no problem: the evidence begins after it, as the log does when the node starts.
+    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. A whole batch
+    that this release can't read is a problem, too, and the evidence goes on after it. Damage that a snapshot
+    covers is no problem: the evidence begins after it, as the log does when the node starts.
     """
     metadata_dir = metadata_dir_of(folder.absolute())
     properties = read_meta_properties(metadata_dir)
@@ -97,7 +98,8 @@ def read_evidence(folder: Path) -> FolderEvidence:
         has_broker_files=_has_broker_files(metadata_dir),
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
-        problems=tuple(_problems(inspection)),
+        problems=tuple(_problems(inspection, log.unreadable)),
+        is_unreadable=bool(log.unreadable),
     )
 
 
@@ -127,7 +129,9 @@ def _guard(path: Path) -> int:
     return -1 if number is None else number
 
 
-def _problems(inspection: Inspection) -> Iterator[str]:
+def _problems(inspection: Inspection, unreadable: str) -> Iterator[str]:
+    if unreadable:
+        yield f"the log can't be read at {unreadable}"
     yield from inspection.problems
     for finding in inspection.findings:
         if _keeps_from_use(finding):

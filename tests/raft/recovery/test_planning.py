@@ -238,6 +238,19 @@ def test_a_damaged_folder_has_to_be_repaired_first(end_offset: int) -> None:
     assert plan(*found, without=[2]).targets == plan(found[0]).targets
 
 
+def test_a_log_that_only_a_newer_release_can_read_is_never_repaired() -> None:
+    """A repair would cut out what nobody damaged. The plan neither keeps the folder nor goes on without a
+    word."""
+    newer = msgspec.structs.replace(
+        folder(2, 3, 40, voters=FIVE), problems=("the log can't be read at offset 9: x",), is_unreadable=True
+    )
+    found = [folder(1, 3, 50, voters=FIVE), newer]
+    with pytest.raises(RecoveryError, match="at offset 9: x; use a newer kraft-wire") as refusal:
+        plan(*found)
+    assert "fsck" not in str(refusal.value)
+    assert plan(*found, without=[2]).leader_id == 1
+
+
 def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
     for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
         node = found.node_id
