@@ -6,6 +6,7 @@ First a copy of the folder is made (``folder_copy.py``). The other steps are tho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -87,7 +88,13 @@ def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     copy.check()
     node_id = read_meta_properties(metadata_dir).node_id
     stage = stage_of(plan, metadata_dir)
-    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id, when_locked=copy.make)
+    store = Store.open(
+        metadata_dir,
+        node_id=node_id,
+        cluster_id=plan.cluster_id,
+        static_voter_ids=[voter.id for voter in plan.old_voters],
+        when_locked=copy.make,
+    )
     try:
         write_plan(plan, stage, _StoreFiles(store))
     finally:
@@ -112,8 +119,10 @@ class _StoreFiles:
     def mark(self, marker: Marker) -> None:
         _write_marker(self._store.folder.partition_path, marker, self._store.disk)
 
-    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
-        self._store.write_election_state(state, kraft_version=kraft_version)
+    def write_election_state(
+        self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None:
+        self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
 
     def append(self, batch: bytes) -> None:
         self._store.log.append([batch])

@@ -8,7 +8,7 @@ import pty
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied, read_marker
+from kraft_wire.storage.quorum_state import read_election_state, write_election_state
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
 from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
@@ -445,28 +446,73 @@ def test_a_static_quorum_moves_by_its_configuration(tmp_path: Path, capsys: Capt
     assert lost.make_plan() == 6, "the only voter is a majority"
     lost.collected.unlink()
     assert lost.make_plan("--endpoints", "3000@new:9093") == 0
-    assert "set controller.quorum.voters=3000@new:9093 in" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "set controller.quorum.voters=3000@new:9093 in" in shown
+    assert "Nothing is lost: a majority of the voters is left." in shown
     before = contents(lost.folder)
     assert lost.apply() == 6
     assert "this plan changes no folder: set controller.quorum.voters=3000@new" in capsys.readouterr().err
     assert contents(lost.folder) == before
 
 
-def static_folder(tmp_path: Path) -> Path:
-    """The folder of a controller that led a static quorum of its own."""
-    (tmp_path / "static").mkdir()
+def static_settings() -> dict[str, str]:
+    """The settings of a controller that is the only voter of a static quorum, at a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    settings = {
+    return {
         "controller.quorum.voters": f"{NODE_ID}@{address}",
         "controller.quorum.bootstrap.servers": "",
         "listeners": f"CONTROLLER://{address}",
     }
-    file = formatted(tmp_path / "static", settings, voters=())
+
+
+def static_folder(tmp_path: Path, ids: Sequence[int] = ()) -> Path:
+    """The folder of a controller that led a static quorum of its own; with ``ids`` quorum-state names these
+    voters instead."""
+    (tmp_path / "static").mkdir()
+    file = formatted(tmp_path / "static", static_settings(), voters=())
     with ControllerProcess(file) as process:
         process.wait_for("first write committed")
-    return tmp_path / "static" / "data"
+    folder = tmp_path / "static" / "data"
+    partition = folder / PARTITION_FOLDER
+    state = read_election_state(partition)
+    assert state is not None
+    if ids:
+        write_election_state(partition, state, Disk(), kraft_version=0, voter_ids=ids)
+    return folder
+
+
+def test_a_static_quorum_goes_on_when_no_lost_voter_leads(tmp_path: Path, capsys: Capture) -> None:
+    """The log doesn't have the lost voters' addresses, so the operator gives them."""
+    folder = static_folder(tmp_path, (NODE_ID, 3001, 3002))
+    lost = Lost(folder, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = f"127.0.0.1:{server.getsockname()[1]}"
+        nobody = static_settings()["listeners"].removeprefix("CONTROLLER://")
+        assert lost.make_plan() == 6
+        assert "no address of voter 3001 is known" in capsys.readouterr().err
+        lost.collected.unlink()
+        assert lost.make_plan("--voters", f"3001@{nobody},3002@{silent}") == 0
+        assert f"3001 at {nobody}; 3002 at {silent}" in capsys.readouterr().out
+        before = contents(lost.folder)
+        assert lost.apply("--timeout-ms", "600") == 7
+        assert f"something answers at {silent}" in capsys.readouterr().err
+        assert contents(lost.folder) == before
+    assert lost.apply() == 0
+    made = read_plan(lost.plan)
+    assert f"quorum-state gets epoch {made.epoch}, and names the voters {NODE_ID}" in capsys.readouterr().out
+    assert recover("verify", lost.folder) == 0
+    assert f"Voters: {NODE_ID}." in capsys.readouterr().out
+    assert lost.apply() == 0
+    assert read_evidence(lost.folder).static_voter_ids == (NODE_ID,)
+
+    shutil.rmtree(folder)
+    shutil.copytree(lost.folder, folder)
+    with ControllerProcess(tmp_path / "static" / "controller.properties") as process:
+        process.wait_for("first write committed")
+    assert read_evidence(folder).last_epoch > made.epoch
+    assert recover("verify", folder) == 0
 
 
 def test_apply_wants_the_right_cluster_plan_and_folder(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
@@ -671,6 +717,8 @@ def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capt
     assert "exists already" in capsys.readouterr().err
     assert recover("plan", "--output", lost.plan) == 2
     assert recover("plan", tmp_path / "missing.json", "--output", tmp_path / "new") == 5
+    for voters in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
+        assert recover("plan", lost.collected, "--output", tmp_path / "new", "--voters", voters) == 2
     for endpoints in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
         assert recover("plan", lost.collected, "--output", tmp_path / "new", "--endpoints", endpoints) == 2
     assert not (tmp_path / "new").exists()

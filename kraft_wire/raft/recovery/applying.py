@@ -31,7 +31,9 @@ class PlannedFiles(Protocol):
     @property
     def log_end_offset(self) -> int: ...
     def mark(self, marker: Marker) -> None: ...
-    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None: ...
+    def write_election_state(
+        self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None: ...
     def append(self, batch: bytes) -> None: ...
     def flush(self) -> None: ...
     def forget_loss(self) -> None: ...
@@ -53,7 +55,9 @@ def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
         raise RecoveryError("the folder changed while the plan was applied: a process ran on it")
     files.mark(Marker("begun", plan))
     if is_untouched:
-        files.write_election_state(plan.election_state(), kraft_version=plan.kraft_version)
+        files.write_election_state(
+            plan.election_state(), kraft_version=plan.kraft_version, voter_ids=plan.voter_ids
+        )
         files.append(plan.batch())
         files.flush()
     files.forget_loss()
@@ -77,9 +81,20 @@ def deviation(marker: Marker, found: FolderEvidence) -> str:
         return found.problems[0]
     if found.quorum_epoch < plan.epoch:
         return f"quorum-state has epoch {found.quorum_epoch}, and the plan {plan.epoch}"
-    if stage == "written" and found.voters != plan.voters:
-        return f"its voters are {named_voters(found.voters)}, and not those of the plan"
+    if stage == "written" and not _has_voters(found, plan):
+        return f"its voters are {voters_in(found)}, and not those of the plan"
     return ""
+
+
+def _has_voters(found: FolderEvidence, plan: Plan) -> bool:
+    if plan.kind == "static":
+        return found.static_voter_ids == plan.voter_ids
+    return found.voters == plan.voters
+
+
+def voters_in(found: FolderEvidence) -> str:
+    """Return the voters in a folder's log, or else those in its quorum-state, as text."""
+    return named_voters(found.voters) or ", ".join(map(str, found.static_voter_ids))
 
 
 def named_voters(voters: Sequence[KnownVoter]) -> str:

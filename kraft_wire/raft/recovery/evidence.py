@@ -256,9 +256,11 @@ class QuorumHistory:
 
 
 def url_of(endpoint: Endpoint) -> str:
-    """Return the endpoint as LISTENER://HOST:PORT, with an IPv6 address in brackets (RaftVoterEndpoint)."""
+    """Return the endpoint as LISTENER://HOST:PORT, or HOST:PORT if the listener isn't known. An IPv6 address
+    is in brackets (RaftVoterEndpoint)."""
     listener, host, port = endpoint
-    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"{listener}://{address}" if listener else address
 
 
 def changed_voters(before: Sequence[KnownVoter], after: Sequence[KnownVoter]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -79,8 +80,17 @@ def plan(
     keep: Sequence[int] = (),
     addresses: Sequence[NewAddress] = (),
     without: Sequence[int] = (),
+    static_voters: Mapping[int, Endpoint] = MappingProxyType({}),
 ) -> Plan:
-    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses, without=without)
+    return make_plan(
+        found,
+        ["hash"],
+        NOW_MS,
+        keep=keep,
+        addresses=addresses,
+        without=without,
+        static_voters=static_voters,
+    )
 
 
 FIVE = (1, 2, 3, 4, 5)
@@ -274,9 +284,8 @@ def test_a_damaged_folder_of_a_broker_is_none_to_repair() -> None:
 
 def test_an_empty_voter_votes() -> None:
     """A static quorum knows its voters by their ids alone, on any disk."""
-    static = {"kraft_version": 0, "history": (), "static_voter_ids": (1, 2, 3)}
-    full = msgspec.structs.replace(folder(1, 3, 50), **static)
-    empty = msgspec.structs.replace(folder(2, 0, 0), epochs=(), **static)
+    full = static(folder(1, 3, 50))
+    empty = static(msgspec.structs.replace(folder(2, 0, 0), epochs=()))
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
         plan(full, empty)
 
@@ -472,23 +481,83 @@ def test_a_moved_voter_with_two_listeners_needs_the_listener_s_name() -> None:
         plan(found, addresses=[NewAddress(5, "new", 1)])
 
 
-def test_a_static_quorum_is_recovered_by_its_configuration() -> None:
-    found = msgspec.structs.replace(
-        folder(1, 3, 50),
+def static(found: FolderEvidence, *registered: int) -> FolderEvidence:
+    """The folder in a static quorum of three; these controllers are registered in its log."""
+    return msgspec.structs.replace(
+        found,
         kraft_version=0,
         history=(),
         static_voter_ids=(1, 2, 3),
-        registrations={1: (Endpoint("CONTROLLER", "c1", 9093),)},
+        registrations={id: (Endpoint("CONTROLLER", f"c{id}", 9093),) for id in registered},
     )
+
+
+def test_a_static_quorum_goes_on_in_a_later_epoch_than_any_lost_voter_s() -> None:
+    """Otherwise the survivor could be elected in an epoch that a lost leader had, and other records would be
+    at the same offsets of one epoch."""
+    found = static(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=7), 1, 2, 3)
     made = plan(found)
-    assert (made.kind, made.targets) == ("static", ())
-    assert made.steps[0].startswith(
-        "set controller.quorum.voters=1@c1:9093 in the configuration of all nodes"
-    )
-    others = [msgspec.structs.replace(found, node_id=id, folder=f"/{id}") for id in (2, 3)]
+    assert (made.kind, made.epoch) == ("static", 7 + EPOCHS_WITHOUT_TRACE)
+    assert made.targets == (Target(1, directory(1), "3 to 50"),)
+    assert [voter.id for voter in made.voters] == [1]
+    [batch], _ = split_batches(made.batch())
+    [leader] = decode_control_batch(batch)
+    assert isinstance(leader, LeaderChangeMessage)
+    assert (batch.header.leader_epoch, batch.header.base_offset, leader.leader_id) == (made.epoch, 50, 1)
+    assert made.end_offset == 51
+    steps = [
+        made.steps.index(next(step for step in made.steps if step.startswith(start)))
+        for start in ("apply the plan", "set controller.quorum.voters=1@c1:9093 in", "start node 1, then")
+    ]
+    assert steps == sorted(steps)
+
+
+def test_the_leader_of_a_static_quorum_is_looked_for_at_all_its_voters_addresses() -> None:
+    """They are in the configuration only, and in the registrations of controllers since metadata.version
+    3.7."""
+    made = plan(static(folder(1, 3, 50), 1, 2, 3), static_voters={3: Endpoint("", "d3", 9095)})
+    assert [[point.host for point in voter.endpoints] for voter in made.old_voters] == [
+        ["c1"],
+        ["c2"],
+        ["d3", "c3"],
+    ]
+    unknown = static(folder(1, 3, 50), 1, 2)
+    with pytest.raises(RecoveryError, match=r"no address of voter 3 is known, so nobody could .* --voters"):
+        plan(unknown)
+    assert plan(unknown, static_voters={3: Endpoint("", "c3", 9093)}).old_voters[2].id == 3
+    nameless = msgspec.structs.replace(unknown, static_voter_ids=())
+    with pytest.raises(RecoveryError, match=r"no folder names the voters .* --voters"):
+        plan(nameless)
+    with pytest.raises(RecoveryError, match="--voters names node 5, and the voters are 1, 2, 3"):
+        plan(unknown, static_voters={5: Endpoint("", "c5", 9093)})
+    with pytest.raises(RecoveryError, match="--voters is for a static quorum"):
+        plan(folder(1, 3, 50), static_voters={1: Endpoint("", "c1", 9093)})
+
+
+def test_a_static_survivor_goes_on_at_a_new_address() -> None:
+    moved = plan(static(folder(1, 3, 50), 1, 2, 3), addresses=[NewAddress(1, "new", 1)])
+    assert moved.voters[0].endpoints == (Endpoint("", "new", 1),)
+    assert any(step.startswith("set controller.quorum.voters=1@new:1 in") for step in moved.steps)
+    with pytest.raises(RecoveryError, match="--endpoints names node 2, and the voters are 1"):
+        plan(static(folder(1, 3, 50), 1, 2, 3), addresses=[NewAddress(2, "new", 1)])
+
+
+def test_equal_static_survivors_can_be_kept() -> None:
+    found = [
+        msgspec.structs.replace(static(folder(id, 3, 50), 1, 2, 3, 4, 5), static_voter_ids=FIVE)
+        for id in (1, 2)
+    ]
+    made = plan(*found, keep=[1, 2])
+    assert [target.node_id for target in made.targets] == [1, 2]
+    assert any("controller.quorum.voters=1@c1:9093,2@c2:9093 in" in step for step in made.steps)
+
+
+def test_a_static_majority_moves_by_its_configuration_alone() -> None:
+    found = [static(folder(id, 3, 50), 1) for id in (1, 2, 3)]
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left"):
-        plan(found, *others)
-    moved = plan(found, *others, addresses=[NewAddress(2, "new", 1)])
+        plan(*found)
+    moved = plan(*found, addresses=[NewAddress(2, "new", 1)])
+    assert (moved.kind, moved.targets) == ("static", ())
     assert moved.steps[0].startswith("set controller.quorum.voters=1@c1:9093,2@new:1,3@HOST:PORT in")
 
 
