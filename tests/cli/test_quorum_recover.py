@@ -17,21 +17,23 @@ import pytest
 
 from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
-from kraft_wire.cli.quorum.recover.files import read_plan
+from kraft_wire.cli.quorum.recover.files import COLLECTION_VERSION, Collection, read_collection, read_plan
 from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, meta_properties_text
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.recovery.applying import Marker
+from kraft_wire.raft.recovery.evidence import PastRecovery
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
 from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
 from kraft_wire.storage.inspection.evidence import read_evidence
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied, read_marker
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
 from kraft_wire.storage.quorum_state import read_election_state, write_election_state
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
+from kraft_wire.storage.recovery_marker import read_marker
 from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
     CLUSTER_ID,
@@ -152,6 +154,39 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
 def batches_on_disk_of(folder: Path) -> list[bytes]:
     data = b"".join(path.read_bytes() for path in sorted((folder / PARTITION_FOLDER).glob("*.log")))
     return [batch.data for batch in split_batches(data)[0]]
+
+
+def test_a_folder_that_an_earlier_recovery_left_behind_isn_t_kept(tmp_path: Path, capsys: Capture) -> None:
+    """The survivor's folder remembers that recovery. Its quorum has a second voter, which is lost, too."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.write(range(WRITTEN))
+        survivor = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        folders = {id: controllers.folder(id) for id in controllers.addresses}
+        left, others = folders.pop(survivor), sorted(folders)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", left, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        assert recover("apply", plan, left, "--cluster-id", CLUSTER_ID, "--yes") == 0
+        controllers.start_one(survivor)
+        assert controllers.leader() == survivor
+        controllers.kill(survivor)
+        made = read_plan(plan)
+        assert read_evidence(left).recovery == PastRecovery(made.hash, made.epoch, made.base_offset)
+
+        again = tmp_path / "again.json"
+        assert recover("collect", left, *folders.values(), "--output", again) == 0
+        shown = read_collection(again)[0].folders
+        lost_voter = msgspec.structs.replace(shown[0].voters[0], id=9, directory_id=str(Uuid.ONE))
+        change = msgspec.structs.replace(shown[0].history[-1], voters=(*shown[0].voters, lost_voter))
+        shown[0] = msgspec.structs.replace(shown[0], history=(*shown[0].history, change))
+        again.write_bytes(msgspec.json.encode(Collection(COLLECTION_VERSION, 0, shown)))
+        capsys.readouterr()
+        assert recover("plan", again, "--output", tmp_path / "no.json", "--keep", str(others[0])) == 6
+        assert f"since the recovery that the folder of node {survivor} remembers" in capsys.readouterr().err
+        assert recover("plan", again, "--output", tmp_path / "second.json") == 0
+        assert read_plan(tmp_path / "second.json").leader_id == survivor
 
 
 def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from kraft_wire.log.files import ElectionState
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, PastRecovery, url_of
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 
 
@@ -22,6 +22,14 @@ class Marker(msgspec.Struct, frozen=True):
 
     state: Literal["begun", "applied"]
     plan: Plan
+
+
+def past_recovery(marker: Marker | None) -> PastRecovery | None:
+    """Return the recovery of a lost majority that a marker is of; None if there is none, or if the plan only
+    moved voters."""
+    if marker is None or marker.plan.is_majority_left:
+        return None
+    return PastRecovery(marker.plan.hash, marker.plan.epoch, marker.plan.base_offset)
 
 
 class PlannedFiles(Protocol):

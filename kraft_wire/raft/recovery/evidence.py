@@ -95,6 +95,15 @@ class SnapshotEvidence(msgspec.Struct, frozen=True):
     is_whole: bool
 
 
+class PastRecovery(msgspec.Struct, frozen=True):
+    """The recovery of a lost majority that a folder remembers: the plan's records are at ``base_offset``, in
+    ``epoch``."""
+
+    plan_hash: str
+    epoch: int
+    base_offset: int
+
+
 class EpochEvidence(msgspec.Struct, frozen=True):
     """The part of a log that one epoch wrote, and the SHA-256 of its batches' bytes in hexadecimal."""
 
@@ -115,7 +124,8 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     both. ``has_broker_files`` says that the folder holds a broker's files, maybe beside a controller's.
     ``controller_pid`` is the process that works on the folder, a broker or a controller. ``problems`` are
     those that keep the log from being used as it is. ``is_unreadable``: the first of them is no damage, but a
-    whole batch that this release can't read.
+    whole batch that this release can't read. ``recovery`` is the last one that was applied to the folder, or
+    begun; its records are in the log if that has its epoch.
     """
 
     folder: str
@@ -143,6 +153,7 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     controller_pid: int | None = None
     problems: tuple[str, ...] = ()
     is_unreadable: bool = False
+    recovery: PastRecovery | None = None
 
     @property
     def last_epoch(self) -> int:

@@ -7,7 +7,8 @@ had all that was committed before it. It becomes the only voter; the others fetc
 A controller's folder that can't be used is no lost one. It may hold the newest log, or complete a majority,
 when it is repaired. So there is no plan until then, unless the operator leaves it out of account.
 
-A broker's folder is evidence only: it shows what was committed, and never goes on.
+A broker's folder is evidence only: it shows what was committed, and never goes on. Nor does one that an
+earlier recovery left behind.
 
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
 voters and the brokers knew: a broker never follows a leader of an older epoch.
@@ -45,6 +46,7 @@ from kraft_wire.raft.recovery.ranking import (
     check_inputs,
     common_end,
     has_equal_log,
+    is_left_behind,
     is_voter,
     problem_of,
     ranked,
@@ -103,7 +105,7 @@ def make_plan(
         raise RecoveryError("a majority of the voters is left: --keep and --without are for a lost majority")
     if not votes:
         _refuse_unrepaired(order, found, without)
-    kept = [] if votes else _kept(usable, keep) if keep else [elected]
+    kept = [] if votes else _kept(usable, keep, found) if keep else [elected]
     moved = {address.node_id: address for address in addresses}
     if is_static(kept[0] if kept else elected):
         plan = _static_plan(found, inputs, now_ms, kept, elected, moved, static_voters)
@@ -182,12 +184,16 @@ def _electable(
     return usable[0], []
 
 
-def _kept(usable: Sequence[FolderEvidence], keep: Sequence[int]) -> list[FolderEvidence]:
+def _kept(
+    usable: Sequence[FolderEvidence], keep: Sequence[int], found: Sequence[FolderEvidence]
+) -> list[FolderEvidence]:
     """Return the folders to keep, the best first."""
     kept = [folder for folder in usable if folder.node_id in keep]
     missing = sorted(set(keep) - {folder.node_id for folder in kept})
     if missing:
-        raise RecoveryError(f"--keep {missing[0]}: no usable folder of this node was collected")
+        problems = [problem_of(folder, found) for folder in found if folder.node_id == missing[0]]
+        why = f": {problems[0]}" if problems else ""
+        raise RecoveryError(f"--keep {missing[0]}: no usable folder of this node was collected{why}")
     for folder in kept[1:]:
         if not has_equal_log(folder, kept[0]):
             raise RecoveryError(
@@ -284,7 +290,9 @@ def _plan(
         kraft_version=leader.kraft_version,
         targets=tuple(Target(folder.node_id, folder.directory_id, last_digest(folder)) for folder in targets),
         survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
-        loss=loss_of(leader, found),
+        loss=loss_of(
+            leader, [folder for folder in found if folder.is_cut or not is_left_behind(folder, found)]
+        ),
         steps=tuple(steps),
     )
 

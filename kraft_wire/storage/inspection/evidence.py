@@ -19,6 +19,7 @@ from kraft_wire.log.files import (
     TIME_INDEX_SUFFIX,
 )
 from kraft_wire.log.recovery import ReadableTail, trusted_floor
+from kraft_wire.raft.recovery.applying import past_recovery
 from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
@@ -38,6 +39,7 @@ from kraft_wire.storage.recovery.vote_guards import (
     NO_VOTE_UP_TO,
     read_guard,
 )
+from kraft_wire.storage.recovery_marker import read_marker
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 
 _MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
@@ -100,6 +102,7 @@ def read_evidence(folder: Path) -> FolderEvidence:
         controller_pid=inspection.controller_pid,
         problems=tuple(_problems(inspection, log.unreadable)),
         is_unreadable=bool(log.unreadable),
+        recovery=past_recovery(read_marker(metadata_dir)),
     )
 
 

@@ -23,6 +23,7 @@ from kraft_wire.raft.recovery.evidence import (
     EpochEvidence,
     FolderEvidence,
     KnownVoter,
+    PastRecovery,
     SnapshotEvidence,
     VoterChange,
 )
@@ -376,6 +377,48 @@ def test_an_epoch_must_be_left() -> None:
     assert plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last)).epoch == LAST_EPOCH - 1
     with pytest.raises(RecoveryError, match=f"epoch {last + 1} leaves no room for the next ones: lower it"):
         plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last + 1))
+
+
+def recovered(id: int, end_offset: int, voters: Sequence[int]) -> FolderEvidence:
+    """The folder that a recovery at offset 40 went on with, up to this offset."""
+    parts = [EpochEvidence(3, 0, 40, "before"), EpochEvidence(1003, 40, 43, "plan")]
+    if end_offset > 43:
+        parts.append(EpochEvidence(1004, 43, end_offset, "since"))
+    return msgspec.structs.replace(
+        folder(id, 1004, end_offset, voters=voters, committed=end_offset),
+        epochs=tuple(parts),
+        recovery=PastRecovery("0123456789abcdef", 1003, 40),
+    )
+
+
+BEHIND = (
+    "its log has nothing since the recovery that the folder of node 1 remembers: plan 0123456789ab, written "
+    "at offset 40 in epoch 1003"
+)
+
+
+def test_folders_that_a_recovery_left_behind_are_no_survivors_of_the_present_quorum() -> None:
+    """They could elect a leader of the old one. What they have was lost in that recovery."""
+    old = [folder(id, 3, 90, committed=80) for id in (2, 3)]
+    made = plan(recovered(1, 60, (1, 4, 5)), *old)
+    assert (made.kind, made.leader_id, made.base_offset) == ("lost majority", 1, 60)
+    assert made.loss == Loss(None, None, None, 60, 60)
+    assert [each.problem for each in made.survivors] == ["", BEHIND, BEHIND]
+    with pytest.raises(RecoveryError, match=f"--keep 2: no usable folder of this node .*: {BEHIND}"):
+        plan(recovered(1, 60, (1, 4, 5)), *old, keep=[2])
+
+
+def test_a_recovery_that_was_never_started_leaves_nobody_behind() -> None:
+    """Nothing was committed by it. The others may have come back, and gone on."""
+    others = [folder(id, 5, 90, voters=FIVE) for id in (3, 4, 5)]
+    with pytest.raises(RecoveryError, match="a majority of the 5 voters is left: nodes 3, 4, 5"):
+        plan(recovered(1, 43, (1, 2)), *others)
+
+
+def test_a_log_that_was_cut_before_a_recovery_may_have_been_of_the_present_quorum() -> None:
+    made = plan(recovered(1, 60, (1, 4, 5)), cut(folder(4, 3, 20), 75))
+    assert made.loss.cut == (60, 75)
+    assert made.survivors[1].problem == BEHIND
 
 
 def test_a_voter_on_another_disk_is_none() -> None:

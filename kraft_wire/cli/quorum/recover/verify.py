@@ -11,7 +11,7 @@ from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.applying import deviation, voters_in
 from kraft_wire.raft.recovery.plan import RecoveryError
 from kraft_wire.storage.inspection import metadata_dir_of
-from kraft_wire.storage.planned_recovery import read_marker
+from kraft_wire.storage.recovery_marker import read_marker
 
 
 def recover_verify(directory: Path, /) -> int:
