@@ -428,6 +428,30 @@ def collected_folders(lost: Lost) -> list[dict[str, Any]]:
     return folders
 
 
+def test_a_registration_of_a_newer_version_is_named(lost: Lost, capsys: Capture) -> None:
+    """The node goes on. Only a newer release can lead with such a record."""
+    found = read_evidence(lost.folder)
+    newer = bytearray(encode_metadata_record(RegisterBrokerRecord(broker_id=BROKER_ID), 0))
+    newer[2] = 99
+    store = Store.open(lost.folder, node_id=found.node_id)
+    try:
+        end = store.log.end_offset
+        store.log.append([encode_batch(end, found.last_epoch, 1_800_000_000_000, [bytes(newer)])])
+        store.log.flush()
+    finally:
+        store.close()
+    assert lost.make_plan() == 0
+    shown = capsys.readouterr()
+    named = (
+        f"offset {end} holds a RegisterBrokerRecord that can't be decoded: RegisterBrokerRecord version 99"
+    )
+    assert f"warning: {lost.folder}: {named}" in shown.err
+    assert f"In {lost.folder}, {named}" in shown.out
+    assert "Start the controllers with a release that knows them" in shown.out
+    assert lost.apply() == 0
+    assert recover("verify", lost.folder) == 0
+
+
 def damage_the_leader(
     controllers: Controllers, records: int, position_in: Callable[[int], int]
 ) -> tuple[int, int]:

@@ -30,7 +30,7 @@ from kraft_wire.protocol.messages.unregister_controller_record import Unregister
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
-from kraft_wire.raft.recovery.evidence import KnownVoter, QuorumHistory, changed_voters
+from kraft_wire.raft.recovery.evidence import KnownVoter, NewerRegistration, QuorumHistory, changed_voters
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.quorum_state import write_election_state
@@ -327,16 +327,36 @@ def test_a_damaged_log_isn_t_of_a_newer_release(tmp_path: Path) -> None:
     assert "is damaged" in found.problems[0]
 
 
-def test_a_registration_of_a_newer_version_is_named_with_its_offset(tmp_path: Path) -> None:
-    """It says whether a node is a broker or a controller, so it can't be passed over."""
-    newer = bytearray(registered_broker(8))
-    newer[2] = 99
-    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [registered(1), bytes(newer)])]
+def of_newer_version(record: bytes) -> bytes:
+    """A record whose version is not known, with a field more."""
+    return record[:2] + b"\x63" + record[3:] + b"more"
+
+
+def test_of_a_registration_of_a_newer_version_only_the_node_is_taken(tmp_path: Path) -> None:
+    """It says whether a node is a broker or a controller. The endpoints aren't known then."""
+    unregistered = encode_metadata_record(UnregisterControllerRecord(controller_id=2), 0)
+    records = [registered(1), registered(2), registered(3), registered_broker(8)]
+    records += [of_newer_version(each) for each in (registered_broker(9), registered(3), unregistered)]
+    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, records), control(8, 2, leader())]
+    folder = write_folder(tmp_path / "data", batches, epoch=2)
+    found = evidence_of(folder)
+    assert (found.log_end_offset, found.last_epoch, found.problems) == (9, 2, ())
+    assert (found.broker_ids, found.controller_ids) == ((8, 9), (1, 2, 3))
+    assert found.registrations == {1: (Endpoint("CONTROLLER", "c1", 9093),), 3: ()}
+    assert [voter.id for voter in found.voters] == [1, 2]
+    assert found.newer.startswith("offset 5 holds a RegisterBrokerRecord that can't be decoded: ")
+
+
+def test_a_running_quorum_s_registrations_have_to_be_known() -> None:
+    """Voters are removed by what they say."""
+    batch = encode_batch(4, 1, TIME_MS, [of_newer_version(registered(1))])
+    with pytest.raises(NewerRegistration, match="offset 4 holds a RegisterControllerRecord that can't be"):
+        QuorumHistory().take(split_batches(batch)[0][0])
+
+
+def test_a_registration_of_a_newer_version_that_is_cut_off_names_the_folder(tmp_path: Path) -> None:
+    cut_off = of_newer_version(registered_broker(8))[:6]
+    batches = [control(0, 1, leader()), encode_batch(1, 1, TIME_MS, [cut_off])]
     folder = write_folder(tmp_path / "data", batches, epoch=1)
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(Unreadable, match=f"^{folder}: RegisterBrokerRecord.*ends in its node's id"):
         evidence_of(folder)
-    assert str(caught.value).startswith(
-        f"{folder}: offset 2 holds a RegisterBrokerRecord that can't be decoded: "
-    )
-    assert "Use a newer kraft-wire" in str(caught.value)
-    assert "leave it out" in str(caught.value)

@@ -11,7 +11,7 @@ from kraft_wire.log.batch import Batch, iter_records
 from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.errors import ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.errors import DecodeError, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
@@ -21,6 +21,7 @@ from kraft_wire.protocol.messages.unregister_controller_record import Unregister
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import read_uvarint
 from kraft_wire.raft.membership.voters import (
     Endpoint,
     ReplicaKey,
@@ -43,11 +44,12 @@ _REGISTRATIONS: Final[frozenset[int]] = frozenset(
 )
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
+_ID_SIZE_BYTES: Final = 4
 
 
 class NewerRegistration(ProtocolError):
     """A registration has a version that this release doesn't know. It can't be passed over: registrations
-    say which nodes are brokers, and which are controllers."""
+    say which nodes are brokers, and which are controllers, and where these are."""
 
     def __init__(self, offset: int, cause: UnsupportedVersion) -> None:
         super().__init__(f"offset {offset} holds a {cause.message} that can't be decoded: {cause}")
@@ -125,7 +127,8 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     ``controller_pid`` is the process that works on the folder, a broker or a controller. ``problems`` are
     those that keep the log from being used as it is. ``is_unreadable``: the first of them is no damage, but a
     whole batch that this release can't read. ``recovery`` is the last one that was applied to the folder, or
-    begun; its records are in the log if that has its epoch.
+    begun; its records are in the log if that has its epoch. ``newer`` names the first registration of a
+    version that this release doesn't know: of these only the nodes' ids are known.
     """
 
     folder: str
@@ -154,6 +157,7 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     is_unreadable: bool = False
     recovery: PastRecovery | None = None
+    newer: str = ""
 
     @property
     def last_epoch(self) -> int:
@@ -183,9 +187,14 @@ class QuorumHistory:
 
     ``registrations`` are those of controllers, ``brokers`` those of brokers. ``controller_ids`` and
     ``broker_ids`` are all that were registered once.
+
+    With ``takes_newer`` a registration of a version that this release doesn't know has no endpoints, and
+    ``newer`` names the first such one. Otherwise it raises NewerRegistration.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_newer: bool = False) -> None:
+        self._takes_newer = takes_newer
+        self.newer = ""
         self.changes: list[VoterChange] = []
         self.kraft_version = 0
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
@@ -243,7 +252,11 @@ class QuorumHistory:
                 try:
                     message = decode_metadata_record(record.value)[0]
                 except UnsupportedVersion as error:
-                    raise NewerRegistration(record.offset, error) from error
+                    newer = NewerRegistration(record.offset, error)
+                    if not self._takes_newer:
+                        raise newer from error
+                    self.newer = self.newer or str(newer)
+                    message = _with_node_alone(record.value, error.message)
                 self._take_registration(message)
 
     def _take_registration(self, message: Message) -> None:
@@ -264,6 +277,24 @@ class QuorumHistory:
             self.broker_ids.add(message.broker_id)
         elif isinstance(message, UnregisterBrokerRecord):
             self.brokers.pop(message.broker_id, None)
+
+
+def _with_node_alone(value: bytes, name: str) -> Message:
+    """Return a registration with its node's id alone. That is the first field in every version so far, and
+    the record would have no use without it. Raises DecodeError if the value ends before."""
+    kind = value[_TYPE_AT]
+    _, start = read_uvarint(value, _TYPE_AT + 1)
+    end = start + _ID_SIZE_BYTES
+    if len(value) < end:
+        raise DecodeError(name, "", len(value), "the record ends in its node's id")
+    node_id = int.from_bytes(value[start:end], "big", signed=True)
+    if kind == RegisterControllerRecord.API_KEY:
+        return RegisterControllerRecord(controller_id=node_id)
+    if kind == UnregisterControllerRecord.API_KEY:
+        return UnregisterControllerRecord(controller_id=node_id)
+    if kind == RegisterBrokerRecord.API_KEY:
+        return RegisterBrokerRecord(broker_id=node_id)
+    return UnregisterBrokerRecord(broker_id=node_id)
 
 
 def url_of(endpoint: Endpoint) -> str:

@@ -27,7 +27,7 @@ class LogEvidence:
         self.start_offset = self.end_offset = start_offset
         self.last_timestamp_ms = -1
         self.epochs: list[EpochEvidence] = []
-        self.history = QuorumHistory()
+        self.history = QuorumHistory(takes_newer=True)
         self.unreadable = ""
         """Where the first whole batch is that this release can't read, and why; empty if there is none."""
         self._digest = hashlib.sha256()
@@ -75,7 +75,7 @@ class LogEvidence:
         self.start_offset = self.end_offset = snapshot_id.end_offset
         self.epochs = []
         self.unreadable = ""
-        self.history = QuorumHistory()
+        self.history = QuorumHistory(takes_newer=True)
         self.history.take_snapshot(snapshot_id, batches)
 
     def _note_epoch(self, batch: Batch) -> None:

@@ -31,7 +31,8 @@ class RecoveryError(Exception):
 class Survivor(msgspec.Struct, frozen=True):
     """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used.
 
-    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher.
+    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher. ``newer`` names a
+    registration that only a newer release can read.
     """
 
     node_id: int
@@ -44,6 +45,7 @@ class Survivor(msgspec.Struct, frozen=True):
     problem: str = ""
     lost_below: int = -1
     role: Role = "controller"
+    newer: str = ""
 
     @property
     def is_cut(self) -> bool:

@@ -309,6 +309,7 @@ def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[Fo
         problem_of(folder, found),
         folder.lost_below,
         role_of(folder.node_id, found),
+        folder.newer,
     )
 
 

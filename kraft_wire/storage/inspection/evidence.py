@@ -103,6 +103,7 @@ def read_evidence(folder: Path) -> FolderEvidence:
         problems=tuple(_problems(inspection, log.unreadable)),
         is_unreadable=bool(log.unreadable),
         recovery=past_recovery(read_marker(metadata_dir)),
+        newer=log.history.newer,
     )
 
 

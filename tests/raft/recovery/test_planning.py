@@ -262,6 +262,17 @@ def test_a_log_that_only_a_newer_release_can_read_is_never_repaired() -> None:
     assert plan(*found, without=[2]).leader_id == 1
 
 
+def test_a_log_with_registrations_of_a_newer_version_can_go_on() -> None:
+    """Only the endpoints in them aren't known."""
+    newer = msgspec.structs.replace(
+        static(folder(1, 3, 50)), newer="offset 9 holds x", registrations={1: ()}, controller_ids=(1,)
+    )
+    with pytest.raises(RecoveryError, match="no address of voter 1 is known"):
+        plan(newer)
+    made = plan(msgspec.structs.replace(folder(1, 3, 50), newer="offset 9 holds x", registrations={1: ()}))
+    assert (made.voters, made.survivors[0].newer) == ((voter(1),), "offset 9 holds x")
+
+
 def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
     for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
         node = found.node_id

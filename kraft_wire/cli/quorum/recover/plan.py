@@ -132,6 +132,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield "Folders, the newest log first:"
     for survivor in plan.survivors:
         yield f"  {_survivor_line(survivor)}"
+    yield from _newer_lines(plan)
     if plan.without:
         nodes = ", ".join(map(str, plan.without))
         yield f"Left out of account, by --without: node {nodes}. What only that folder has is lost."
@@ -156,6 +157,14 @@ def _survivor_line(survivor: Survivor) -> str:
         f"node {survivor.node_id} ({role}), last epoch {survivor.last_epoch}, log end "
         f"{survivor.log_end_offset}{cut}, {survivor.folder}{problem}"
     )
+
+
+def _newer_lines(plan: Plan) -> Iterator[str]:
+    newer = [survivor for survivor in plan.survivors if survivor.newer]
+    for survivor in newer:
+        yield f"In {survivor.folder}, {survivor.newer}. Only the node's id was read from such records."
+    if newer:
+        yield "Start the controllers with a release that knows them: another one doesn't lead."
 
 
 def _role(survivor: Survivor) -> str:
