@@ -6,31 +6,18 @@ First a copy of the folder is made (``folder_copy.py``). The other steps are tho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, ElectionState
+from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.recovery import applying
 from kraft_wire.raft.recovery.applying import Marker, write_plan
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
-from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import CorruptFile
 from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection.evidence import read_evidence
+from kraft_wire.storage.recovery_marker import read_marker, write_marker
 from kraft_wire.storage.store import Store
-
-
-def read_marker(metadata_dir: Path) -> Marker | None:
-    """Return the folder's marker; None if no plan was applied. Raises CorruptFile, OSError."""
-    path = metadata_dir / PARTITION_FOLDER / RECOVERY_PLAN
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Marker)
-    except FileNotFoundError:
-        return None
-    except msgspec.DecodeError as error:
-        raise CorruptFile(path, f"is damaged: {error}") from None
 
 
 def backup_path(metadata_dir: Path, plan: Plan) -> Path:
@@ -65,7 +52,7 @@ def finish_marker(plan: Plan, metadata_dir: Path) -> bool:
     node_id = read_meta_properties(metadata_dir).node_id
     folder = open_folder(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
     try:
-        _write_marker(folder.partition_path, Marker("applied", plan), folder.disk)
+        write_marker(folder.partition_path, Marker("applied", plan), folder.disk)
     finally:
         folder.close()
     return True
@@ -87,16 +74,18 @@ def apply_plan(plan: Plan, metadata_dir: Path, backup: Path) -> bool:
     copy.check()
     node_id = read_meta_properties(metadata_dir).node_id
     stage = stage_of(plan, metadata_dir)
-    store = Store.open(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id, when_locked=copy.make)
+    store = Store.open(
+        metadata_dir,
+        node_id=node_id,
+        cluster_id=plan.cluster_id,
+        static_voter_ids=[voter.id for voter in plan.old_voters],
+        when_locked=copy.make,
+    )
     try:
         write_plan(plan, stage, _StoreFiles(store))
     finally:
         store.close()
     return True
-
-
-def _write_marker(partition: Path, marker: Marker, disk: Disk) -> None:
-    disk.replace(partition / RECOVERY_PLAN, msgspec.json.encode(marker))
 
 
 class _StoreFiles:
@@ -110,10 +99,12 @@ class _StoreFiles:
         return self._store.log.end_offset
 
     def mark(self, marker: Marker) -> None:
-        _write_marker(self._store.folder.partition_path, marker, self._store.disk)
+        write_marker(self._store.folder.partition_path, marker, self._store.disk)
 
-    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
-        self._store.write_election_state(state, kraft_version=kraft_version)
+    def write_election_state(
+        self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None:
+        self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
 
     def append(self, batch: bytes) -> None:
         self._store.log.append([batch])

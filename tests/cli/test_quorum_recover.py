@@ -8,7 +8,7 @@ import pty
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,23 @@ import pytest
 
 from compat.harness.waiting import wait_until
 from kraft_wire.cli import main
-from kraft_wire.cli.quorum.recover.files import read_plan
+from kraft_wire.cli.quorum.recover.files import COLLECTION_VERSION, Collection, read_collection, read_plan
 from kraft_wire.log.batch import encode_batch, split_batches
 from kraft_wire.log.files import PARTITION_FOLDER, RECOVERY_PLAN, meta_properties_text
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.recovery.applying import Marker
+from kraft_wire.raft.recovery.evidence import PastRecovery
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
 from kraft_wire.storage.folder import open_folder, read_meta_properties
 from kraft_wire.storage.folder_copy import COPY_MARK, CopyMark
 from kraft_wire.storage.inspection.evidence import read_evidence
-from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied, read_marker
+from kraft_wire.storage.planned_recovery import apply_plan, backup_path, is_applied
+from kraft_wire.storage.quorum_state import read_election_state, write_election_state
 from kraft_wire.storage.recovery.vote_guards import LOST_BELOW, VoteGuard
+from kraft_wire.storage.recovery_marker import read_marker
 from kraft_wire.storage.store import Store
 from tests.support.controller_process import (
     CLUSTER_ID,
@@ -151,6 +154,39 @@ def test_a_lost_majority_leads_again_with_what_it_had(tmp_path: Path, capsys: Ca
 def batches_on_disk_of(folder: Path) -> list[bytes]:
     data = b"".join(path.read_bytes() for path in sorted((folder / PARTITION_FOLDER).glob("*.log")))
     return [batch.data for batch in split_batches(data)[0]]
+
+
+def test_a_folder_that_an_earlier_recovery_left_behind_isn_t_kept(tmp_path: Path, capsys: Capture) -> None:
+    """The survivor's folder remembers that recovery. Its quorum has a second voter, which is lost, too."""
+    with three_controllers(quorum_folder(tmp_path)) as controllers:
+        controllers.write(range(WRITTEN))
+        survivor = controllers.leader()
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        folders = {id: controllers.folder(id) for id in controllers.addresses}
+        left, others = folders.pop(survivor), sorted(folders)
+        collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
+        assert recover("collect", left, "--output", collected) == 0
+        assert recover("plan", collected, "--output", plan) == 0
+        assert recover("apply", plan, left, "--cluster-id", CLUSTER_ID, "--yes") == 0
+        controllers.start_one(survivor)
+        assert controllers.leader() == survivor
+        controllers.kill(survivor)
+        made = read_plan(plan)
+        assert read_evidence(left).recovery == PastRecovery(made.hash, made.epoch, made.base_offset)
+
+        again = tmp_path / "again.json"
+        assert recover("collect", left, *folders.values(), "--output", again) == 0
+        shown = read_collection(again)[0].folders
+        lost_voter = msgspec.structs.replace(shown[0].voters[0], id=9, directory_id=str(Uuid.ONE))
+        change = msgspec.structs.replace(shown[0].history[-1], voters=(*shown[0].voters, lost_voter))
+        shown[0] = msgspec.structs.replace(shown[0], history=(*shown[0].history, change))
+        again.write_bytes(msgspec.json.encode(Collection(COLLECTION_VERSION, 0, shown)))
+        capsys.readouterr()
+        assert recover("plan", again, "--output", tmp_path / "no.json", "--keep", str(others[0])) == 6
+        assert f"since the recovery that the folder of node {survivor} remembers" in capsys.readouterr().err
+        assert recover("plan", again, "--output", tmp_path / "second.json") == 0
+        assert read_plan(tmp_path / "second.json").leader_id == survivor
 
 
 def test_apply_keeps_a_copy_of_what_it_changes(lost: Lost) -> None:
@@ -392,6 +428,30 @@ def collected_folders(lost: Lost) -> list[dict[str, Any]]:
     return folders
 
 
+def test_a_registration_of_a_newer_version_is_named(lost: Lost, capsys: Capture) -> None:
+    """The node goes on. Only a newer release can lead with such a record."""
+    found = read_evidence(lost.folder)
+    newer = bytearray(encode_metadata_record(RegisterBrokerRecord(broker_id=BROKER_ID), 0))
+    newer[2] = 99
+    store = Store.open(lost.folder, node_id=found.node_id)
+    try:
+        end = store.log.end_offset
+        store.log.append([encode_batch(end, found.last_epoch, 1_800_000_000_000, [bytes(newer)])])
+        store.log.flush()
+    finally:
+        store.close()
+    assert lost.make_plan() == 0
+    shown = capsys.readouterr()
+    named = (
+        f"offset {end} holds a RegisterBrokerRecord that can't be decoded: RegisterBrokerRecord version 99"
+    )
+    assert f"warning: {lost.folder}: {named}" in shown.err
+    assert f"In {lost.folder}, {named}" in shown.out
+    assert "Start the controllers with a release that knows them" in shown.out
+    assert lost.apply() == 0
+    assert recover("verify", lost.folder) == 0
+
+
 def damage_the_leader(
     controllers: Controllers, records: int, position_in: Callable[[int], int]
 ) -> tuple[int, int]:
@@ -445,28 +505,73 @@ def test_a_static_quorum_moves_by_its_configuration(tmp_path: Path, capsys: Capt
     assert lost.make_plan() == 6, "the only voter is a majority"
     lost.collected.unlink()
     assert lost.make_plan("--endpoints", "3000@new:9093") == 0
-    assert "set controller.quorum.voters=3000@new:9093 in" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "set controller.quorum.voters=3000@new:9093 in" in shown
+    assert "Nothing is lost: a majority of the voters is left." in shown
     before = contents(lost.folder)
     assert lost.apply() == 6
     assert "this plan changes no folder: set controller.quorum.voters=3000@new" in capsys.readouterr().err
     assert contents(lost.folder) == before
 
 
-def static_folder(tmp_path: Path) -> Path:
-    """The folder of a controller that led a static quorum of its own."""
-    (tmp_path / "static").mkdir()
+def static_settings() -> dict[str, str]:
+    """The settings of a controller that is the only voter of a static quorum, at a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    settings = {
+    return {
         "controller.quorum.voters": f"{NODE_ID}@{address}",
         "controller.quorum.bootstrap.servers": "",
         "listeners": f"CONTROLLER://{address}",
     }
-    file = formatted(tmp_path / "static", settings, voters=())
+
+
+def static_folder(tmp_path: Path, ids: Sequence[int] = ()) -> Path:
+    """The folder of a controller that led a static quorum of its own; with ``ids`` quorum-state names these
+    voters instead."""
+    (tmp_path / "static").mkdir()
+    file = formatted(tmp_path / "static", static_settings(), voters=())
     with ControllerProcess(file) as process:
         process.wait_for("first write committed")
-    return tmp_path / "static" / "data"
+    folder = tmp_path / "static" / "data"
+    partition = folder / PARTITION_FOLDER
+    state = read_election_state(partition)
+    assert state is not None
+    if ids:
+        write_election_state(partition, state, Disk(), kraft_version=0, voter_ids=ids)
+    return folder
+
+
+def test_a_static_quorum_goes_on_when_no_lost_voter_leads(tmp_path: Path, capsys: Capture) -> None:
+    """The log doesn't have the lost voters' addresses, so the operator gives them."""
+    folder = static_folder(tmp_path, (NODE_ID, 3001, 3002))
+    lost = Lost(folder, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = f"127.0.0.1:{server.getsockname()[1]}"
+        nobody = static_settings()["listeners"].removeprefix("CONTROLLER://")
+        assert lost.make_plan() == 6
+        assert "no address of voter 3001 is known" in capsys.readouterr().err
+        lost.collected.unlink()
+        assert lost.make_plan("--voters", f"3001@{nobody},3002@{silent}") == 0
+        assert f"3001 at {nobody}; 3002 at {silent}" in capsys.readouterr().out
+        before = contents(lost.folder)
+        assert lost.apply("--timeout-ms", "600") == 7
+        assert f"something answers at {silent}" in capsys.readouterr().err
+        assert contents(lost.folder) == before
+    assert lost.apply() == 0
+    made = read_plan(lost.plan)
+    assert f"quorum-state gets epoch {made.epoch}, and names the voters {NODE_ID}" in capsys.readouterr().out
+    assert recover("verify", lost.folder) == 0
+    assert f"Voters: {NODE_ID}." in capsys.readouterr().out
+    assert lost.apply() == 0
+    assert read_evidence(lost.folder).static_voter_ids == (NODE_ID,)
+
+    shutil.rmtree(folder)
+    shutil.copytree(lost.folder, folder)
+    with ControllerProcess(tmp_path / "static" / "controller.properties") as process:
+        process.wait_for("first write committed")
+    assert read_evidence(folder).last_epoch > made.epoch
+    assert recover("verify", folder) == 0
 
 
 def test_apply_wants_the_right_cluster_plan_and_folder(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
@@ -671,6 +776,8 @@ def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capt
     assert "exists already" in capsys.readouterr().err
     assert recover("plan", "--output", lost.plan) == 2
     assert recover("plan", tmp_path / "missing.json", "--output", tmp_path / "new") == 5
+    for voters in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
+        assert recover("plan", lost.collected, "--output", tmp_path / "new", "--voters", voters) == 2
     for endpoints in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
         assert recover("plan", lost.collected, "--output", tmp_path / "new", "--endpoints", endpoints) == 2
     assert not (tmp_path / "new").exists()

@@ -99,7 +99,9 @@ def a_plan_is_not_flushed(patch: Patch) -> None:
 
 @bug("RecoveryIsAsPlanned")
 def a_plan_leaves_the_epoch_as_it_was(patch: Patch) -> None:
-    def write_election_state(disk: PlannedDisk, state: ElectionState, *, kraft_version: int) -> None:
+    def write_election_state(
+        disk: PlannedDisk, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None:
         pass
 
     patch.attribute(PlannedDisk, "write_election_state", write_election_state)

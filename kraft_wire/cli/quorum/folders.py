@@ -7,7 +7,7 @@ from pathlib import Path
 from kraft_wire.cli.quorum import Unreadable
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
-from kraft_wire.raft.recovery.evidence import FolderEvidence, NewerRegistration
+from kraft_wire.raft.recovery.evidence import FolderEvidence
 from kraft_wire.storage.inspection.evidence import read_evidence
 
 
@@ -19,10 +19,7 @@ def evidence_of(folder: Path) -> FolderEvidence:
         return read_evidence(folder)
     except OSError as error:
         raise Unreadable(f"{error.filename or folder}: {error.strerror or error}") from None
-    except NewerRegistration as error:
-        raise Unreadable(
-            f"{folder}: {error}. Use a newer kraft-wire. If the folder is a broker's, you can leave it out: "
-            "the plan then doesn't know what only this broker has"
-        ) from None
-    except (LogError, ProtocolError) as error:
+    except LogError as error:
         raise Unreadable(str(error)) from None
+    except ProtocolError as error:
+        raise Unreadable(f"{folder}: {error}") from None

@@ -249,7 +249,8 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
     )
     for folder in found:
         report.replicas.append(_folder_row(folder, latest, voters.get(folder.node_id)))
-        report.notes += [f"{folder.folder}: {problem}" for problem in folder.problems]
+        problems = [*folder.problems, *filter(None, (folder.newer,))]
+        report.notes += [f"{folder.folder}: {problem}" for problem in problems]
     asked = {folder.node_id for folder in found}
     for voter in latest.voters:
         if voter.id not in asked:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from kraft_wire.log.files import ElectionState
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, PastRecovery, url_of
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 
 
@@ -24,6 +24,14 @@ class Marker(msgspec.Struct, frozen=True):
     plan: Plan
 
 
+def past_recovery(marker: Marker | None) -> PastRecovery | None:
+    """Return the recovery of a lost majority that a marker is of; None if there is none, or if the plan only
+    moved voters."""
+    if marker is None or marker.plan.is_majority_left:
+        return None
+    return PastRecovery(marker.plan.hash, marker.plan.epoch, marker.plan.base_offset)
+
+
 class PlannedFiles(Protocol):
     """The files of a folder that nobody else works on. Only ``append`` returns before all is on stable
     storage."""
@@ -31,7 +39,9 @@ class PlannedFiles(Protocol):
     @property
     def log_end_offset(self) -> int: ...
     def mark(self, marker: Marker) -> None: ...
-    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None: ...
+    def write_election_state(
+        self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None: ...
     def append(self, batch: bytes) -> None: ...
     def flush(self) -> None: ...
     def forget_loss(self) -> None: ...
@@ -53,7 +63,9 @@ def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
         raise RecoveryError("the folder changed while the plan was applied: a process ran on it")
     files.mark(Marker("begun", plan))
     if is_untouched:
-        files.write_election_state(plan.election_state(), kraft_version=plan.kraft_version)
+        files.write_election_state(
+            plan.election_state(), kraft_version=plan.kraft_version, voter_ids=plan.voter_ids
+        )
         files.append(plan.batch())
         files.flush()
     files.forget_loss()
@@ -77,9 +89,20 @@ def deviation(marker: Marker, found: FolderEvidence) -> str:
         return found.problems[0]
     if found.quorum_epoch < plan.epoch:
         return f"quorum-state has epoch {found.quorum_epoch}, and the plan {plan.epoch}"
-    if stage == "written" and found.voters != plan.voters:
-        return f"its voters are {named_voters(found.voters)}, and not those of the plan"
+    if stage == "written" and not _has_voters(found, plan):
+        return f"its voters are {voters_in(found)}, and not those of the plan"
     return ""
+
+
+def _has_voters(found: FolderEvidence, plan: Plan) -> bool:
+    if plan.kind == "static":
+        return found.static_voter_ids == plan.voter_ids
+    return found.voters == plan.voters
+
+
+def voters_in(found: FolderEvidence) -> str:
+    """Return the voters in a folder's log, or else those in its quorum-state, as text."""
+    return named_voters(found.voters) or ", ".join(map(str, found.static_voter_ids))
 
 
 def named_voters(voters: Sequence[KnownVoter]) -> str:

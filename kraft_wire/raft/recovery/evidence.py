@@ -8,9 +8,10 @@ from typing import Final
 import msgspec
 
 from kraft_wire.log.batch import Batch, iter_records
-from kraft_wire.log.control import decode_control_record
+from kraft_wire.log.control import CONTROL_RECORD_VERSION, decode_control_record
+from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.errors import ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.errors import DecodeError, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
@@ -20,6 +21,7 @@ from kraft_wire.protocol.messages.unregister_controller_record import Unregister
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import read_uvarint
 from kraft_wire.raft.membership.voters import (
     Endpoint,
     ReplicaKey,
@@ -42,11 +44,12 @@ _REGISTRATIONS: Final[frozenset[int]] = frozenset(
 )
 _TYPE_AT: Final = 1
 """The byte of a metadata record's type: both prefixes before the version take one byte each."""
+_ID_SIZE_BYTES: Final = 4
 
 
 class NewerRegistration(ProtocolError):
     """A registration has a version that this release doesn't know. It can't be passed over: registrations
-    say which nodes are brokers, and which are controllers."""
+    say which nodes are brokers, and which are controllers, and where these are."""
 
     def __init__(self, offset: int, cause: UnsupportedVersion) -> None:
         super().__init__(f"offset {offset} holds a {cause.message} that can't be decoded: {cause}")
@@ -94,6 +97,15 @@ class SnapshotEvidence(msgspec.Struct, frozen=True):
     is_whole: bool
 
 
+class PastRecovery(msgspec.Struct, frozen=True):
+    """The recovery of a lost majority that a folder remembers: the plan's records are at ``base_offset``, in
+    ``epoch``."""
+
+    plan_hash: str
+    epoch: int
+    base_offset: int
+
+
 class EpochEvidence(msgspec.Struct, frozen=True):
     """The part of a log that one epoch wrote, and the SHA-256 of its batches' bytes in hexadecimal."""
 
@@ -113,7 +125,10 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     ``broker_ids`` and ``controller_ids`` are the nodes that registered as such, ever: a combined node is in
     both. ``has_broker_files`` says that the folder holds a broker's files, maybe beside a controller's.
     ``controller_pid`` is the process that works on the folder, a broker or a controller. ``problems`` are
-    those that keep the log from being used as it is.
+    those that keep the log from being used as it is. ``is_unreadable``: the first of them is no damage, but a
+    whole batch that this release can't read. ``recovery`` is the last one that was applied to the folder, or
+    begun; its records are in the log if that has its epoch. ``newer`` names the first registration of a
+    version that this release doesn't know: of these only the nodes' ids are known.
     """
 
     folder: str
@@ -140,6 +155,9 @@ class FolderEvidence(msgspec.Struct, frozen=True):
     snapshots: tuple[SnapshotEvidence, ...] = ()
     controller_pid: int | None = None
     problems: tuple[str, ...] = ()
+    is_unreadable: bool = False
+    recovery: PastRecovery | None = None
+    newer: str = ""
 
     @property
     def last_epoch(self) -> int:
@@ -169,9 +187,14 @@ class QuorumHistory:
 
     ``registrations`` are those of controllers, ``brokers`` those of brokers. ``controller_ids`` and
     ``broker_ids`` are all that were registered once.
+
+    With ``takes_newer`` a registration of a version that this release doesn't know has no endpoints, and
+    ``newer`` names the first such one. Otherwise it raises NewerRegistration.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_newer: bool = False) -> None:
+        self._takes_newer = takes_newer
+        self.newer = ""
         self.changes: list[VoterChange] = []
         self.kraft_version = 0
         self.registrations: dict[int, tuple[Endpoint, ...]] = {}
@@ -211,6 +234,12 @@ class QuorumHistory:
     def _take_control(
         self, offset: int, epoch: int, timestamp_ms: int, message: Message, *, is_in_snapshot: bool = False
     ) -> None:
+        if (
+            isinstance(message, (KRaftVersionRecord, VotersRecord))
+            and message.version > CONTROL_RECORD_VERSION
+        ):
+            known = f"known is {CONTROL_RECORD_VERSION}"
+            raise CorruptBatch(-1, offset, f"{message.NAME} has version {message.version}, {known}")
         if isinstance(message, KRaftVersionRecord):
             self.kraft_version = message.kraft_version
         elif isinstance(message, VotersRecord):
@@ -223,7 +252,11 @@ class QuorumHistory:
                 try:
                     message = decode_metadata_record(record.value)[0]
                 except UnsupportedVersion as error:
-                    raise NewerRegistration(record.offset, error) from error
+                    newer = NewerRegistration(record.offset, error)
+                    if not self._takes_newer:
+                        raise newer from error
+                    self.newer = self.newer or str(newer)
+                    message = _with_node_alone(record.value, error.message)
                 self._take_registration(message)
 
     def _take_registration(self, message: Message) -> None:
@@ -246,10 +279,30 @@ class QuorumHistory:
             self.brokers.pop(message.broker_id, None)
 
 
+def _with_node_alone(value: bytes, name: str) -> Message:
+    """Return a registration with its node's id alone. That is the first field in every version so far, and
+    the record would have no use without it. Raises DecodeError if the value ends before."""
+    kind = value[_TYPE_AT]
+    _, start = read_uvarint(value, _TYPE_AT + 1)
+    end = start + _ID_SIZE_BYTES
+    if len(value) < end:
+        raise DecodeError(name, "", len(value), "the record ends in its node's id")
+    node_id = int.from_bytes(value[start:end], "big", signed=True)
+    if kind == RegisterControllerRecord.API_KEY:
+        return RegisterControllerRecord(controller_id=node_id)
+    if kind == UnregisterControllerRecord.API_KEY:
+        return UnregisterControllerRecord(controller_id=node_id)
+    if kind == RegisterBrokerRecord.API_KEY:
+        return RegisterBrokerRecord(broker_id=node_id)
+    return UnregisterBrokerRecord(broker_id=node_id)
+
+
 def url_of(endpoint: Endpoint) -> str:
-    """Return the endpoint as LISTENER://HOST:PORT, with an IPv6 address in brackets (RaftVoterEndpoint)."""
+    """Return the endpoint as LISTENER://HOST:PORT, or HOST:PORT if the listener isn't known. An IPv6 address
+    is in brackets (RaftVoterEndpoint)."""
     listener, host, port = endpoint
-    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"{listener}://{address}" if listener else address
 
 
 def changed_voters(before: Sequence[KnownVoter], after: Sequence[KnownVoter]) -> str:

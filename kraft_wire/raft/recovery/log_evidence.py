@@ -9,6 +9,7 @@ import msgspec
 
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.chain import BatchChain
+from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.recovery import is_ahead
 from kraft_wire.log.snapshot import SnapshotId
@@ -26,7 +27,9 @@ class LogEvidence:
         self.start_offset = self.end_offset = start_offset
         self.last_timestamp_ms = -1
         self.epochs: list[EpochEvidence] = []
-        self.history = QuorumHistory()
+        self.history = QuorumHistory(takes_newer=True)
+        self.unreadable = ""
+        """Where the first whole batch is that this release can't read, and why; empty if there is none."""
         self._digest = hashlib.sha256()
 
     @property
@@ -36,12 +39,14 @@ class LogEvidence:
 
     def take_log(self, batches: Iterable[tuple[int, Batch]]) -> None:
         """Read the batches, each with its position, up to the first one that can't follow. The folder's
-        inspection says what that is: a torn tail, or damage. Raises DecodeError."""
+        inspection says what that is: a torn tail, or damage. A whole batch that this release can't read
+        doesn't end the log: ``unreadable`` names it. Raises DecodeError."""
         chain = BatchChain(self.start_offset, None)
         try:
             for position, batch in batches:
+                self._check_control(batch)  # the chain ends where a batch begins with an unknown record
                 chain.take(position, batch)
-                self.history.take(batch)
+                self._take_history(batch)
                 self._note_epoch(batch)
                 self.end_offset = chain.next_offset
                 self.last_timestamp_ms = batch.header.max_timestamp
@@ -49,11 +54,28 @@ class LogEvidence:
             pass  # the evidence ends here
         self._finish_epoch()
 
+    def _check_control(self, batch: Batch) -> None:
+        if batch.header.is_control:
+            try:
+                decode_control_batch(batch)
+            except CorruptBatch as error:
+                self._note_unreadable(error)
+
+    def _take_history(self, batch: Batch) -> None:
+        try:
+            self.history.take(batch)
+        except CorruptBatch as error:
+            self._note_unreadable(error)
+
+    def _note_unreadable(self, error: CorruptBatch) -> None:
+        self.unreadable = self.unreadable or f"offset {error.offset}: {error.reason}"
+
     def begin_at(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
         """Note that the log is empty after this snapshot, which is ahead of what was read until now."""
         self.start_offset = self.end_offset = snapshot_id.end_offset
         self.epochs = []
-        self.history = QuorumHistory()
+        self.unreadable = ""
+        self.history = QuorumHistory(takes_newer=True)
         self.history.take_snapshot(snapshot_id, batches)
 
     def _note_epoch(self, batch: Batch) -> None:

@@ -31,7 +31,8 @@ class RecoveryError(Exception):
 class Survivor(msgspec.Struct, frozen=True):
     """A folder that was collected, in the order of the ranking. ``problem`` says why it can't be used.
 
-    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher.
+    Damage took the records from ``log_end_offset`` up to ``lost_below``, if that is higher. ``newer`` names a
+    registration that only a newer release can read.
     """
 
     node_id: int
@@ -44,6 +45,7 @@ class Survivor(msgspec.Struct, frozen=True):
     problem: str = ""
     lost_below: int = -1
     role: Role = "controller"
+    newer: str = ""
 
     @property
     def is_cut(self) -> bool:
@@ -122,6 +124,16 @@ class Plan(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, hash=""))).hexdigest()
 
     @property
+    def voter_ids(self) -> tuple[int, ...]:
+        """The ids of the new voters."""
+        return tuple(voter.id for voter in self.voters)
+
+    @property
+    def is_majority_left(self) -> bool:
+        """Whether the plan only moves voters: nothing is lost then."""
+        return self.kind == "endpoints" or not self.targets
+
+    @property
     def voter_set(self) -> VoterSet:
         """The new voters."""
         return voter_set(voter.to_voter() for voter in self.voters)
@@ -139,19 +151,19 @@ class Plan(msgspec.Struct, frozen=True):
         return ElectionState(leader_id=self.leader_id, leader_epoch=self.epoch)
 
     def batch(self) -> bytes:
-        """Return the control batch, as a new leader begins its epoch: leader, kraft.version, voters."""
+        """Return the control batch, as a new leader begins its epoch: the leader, and kraft.version and the
+        voters if they are in the log."""
         return encode_control_batch(self.base_offset, self.epoch, self.made_at_ms, self._records())
 
     def _records(self) -> list[Message]:
-        return [
-            LeaderChangeMessage(
-                leader_id=self.leader_id,
-                voters=[LeaderChangeVoter(voter_id=voter.id) for voter in self.voters],
-                granting_voters=[LeaderChangeVoter(voter_id=target.node_id) for target in self.targets],
-            ),
-            KRaftVersionRecord(kraft_version=self.kraft_version),
-            self.voter_set.to_record(),
-        ]
+        leader = LeaderChangeMessage(
+            leader_id=self.leader_id,
+            voters=[LeaderChangeVoter(voter_id=voter.id) for voter in self.voters],
+            granting_voters=[LeaderChangeVoter(voter_id=target.node_id) for target in self.targets],
+        )
+        if self.kind == "static":
+            return [leader]
+        return [leader, KRaftVersionRecord(kraft_version=self.kraft_version), self.voter_set.to_record()]
 
     def stage_of(self, found: FolderEvidence) -> Stage:
         """Say where a folder is. Raises RecoveryError for a folder that the plan doesn't write to."""

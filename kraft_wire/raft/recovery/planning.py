@@ -7,7 +7,8 @@ had all that was committed before it. It becomes the only voter; the others fetc
 A controller's folder that can't be used is no lost one. It may hold the newest log, or complete a majority,
 when it is repaired. So there is no plan until then, unless the operator leaves it out of account.
 
-A broker's folder is evidence only: it shows what was committed, and never goes on.
+A broker's folder is evidence only: it shows what was committed, and never goes on. Nor does one that an
+earlier recovery left behind.
 
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
 voters and the brokers knew: a broker never follows a leader of an older epoch.
@@ -20,6 +21,7 @@ the record, as they do after any change of leader. So no two logs differ at an o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -27,7 +29,7 @@ from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
 from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller, role_of
 from kraft_wire.raft.recovery.plan import (
     PLAN_VERSION,
@@ -44,11 +46,20 @@ from kraft_wire.raft.recovery.ranking import (
     check_inputs,
     common_end,
     has_equal_log,
+    is_left_behind,
     is_voter,
     problem_of,
     ranked,
     voter_count,
     votes_for,
+)
+from kraft_wire.raft.recovery.static_quorum import (
+    addresses_of,
+    configuring_steps,
+    is_static,
+    named,
+    new_voters,
+    old_voters,
 )
 
 
@@ -69,11 +80,13 @@ def make_plan(
     keep: Sequence[int] = (),
     addresses: Sequence[NewAddress] = (),
     without: Sequence[int] = (),
+    static_voters: Mapping[int, Endpoint] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan for the folders that are left. Raises RecoveryError if none is possible or needed.
 
     ``keep`` names other survivors than the best one to go on with; ``addresses`` are new ones of voters;
-    ``without`` names nodes whose folders can't be used, and are left out of account.
+    ``without`` names nodes whose folders can't be used, and are left out of account; ``static_voters`` are
+    those of controller.quorum.voters.
     """
     check_inputs(found)
     order = ranked(found)
@@ -92,23 +105,51 @@ def make_plan(
         raise RecoveryError("a majority of the voters is left: --keep and --without are for a lost majority")
     if not votes:
         _refuse_unrepaired(order, found, without)
+    kept = [] if votes else _kept(usable, keep, found) if keep else [elected]
     moved = {address.node_id: address for address in addresses}
-    if elected.kraft_version == 0 or not elected.voters:
-        ids = elected.static_voter_ids if votes else (elected.node_id,)
-        steps = static_steps(ids, found, moved)
-        plan = _plan(found, inputs, now_ms, "static", (), (), elected, steps)
+    if is_static(kept[0] if kept else elected):
+        plan = _static_plan(found, inputs, now_ms, kept, elected, moved, static_voters)
+    elif static_voters:
+        raise RecoveryError("--voters is for a static quorum, and this one's voters are in the log")
     elif votes:
         voters = _moved_voters(elected.voters, moved)
         targets = [folder for folder in votes if has_equal_log(folder, elected)]
         steps = _moving_steps(elected, targets, found)
         plan = _plan(found, inputs, now_ms, "endpoints", targets, voters, elected, steps)
     else:
-        kept = _kept(usable, keep) if keep else [elected]
         voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
-        plan = _plan(
-            found, inputs, now_ms, "lost majority", kept, voters, kept[0], _recovery_steps(kept, found)
-        )
+        steps = _recovery_steps(kept, found)
+        plan = _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps)
     return msgspec.structs.replace(plan, without=tuple(sorted(set(without)))).hashed()
+
+
+def _static_plan(
+    found: Sequence[FolderEvidence],
+    inputs: Sequence[str],
+    now_ms: int,
+    kept: Sequence[FolderEvidence],
+    elected: FolderEvidence,
+    moved: Mapping[int, NewAddress],
+    given: Mapping[int, Endpoint],
+) -> Plan:
+    """Return the plan of a static quorum: for the kept folders, or, if a majority is left, only for the
+    configuration."""
+    _check_moved(moved, [folder.node_id for folder in kept] or elected.static_voter_ids)
+    at = {id: Endpoint("", address.host, address.port) for id, address in moved.items()}
+    if not kept:
+        points = {
+            id: (at[id],) if id in at else addresses_of(id, (elected, *found), given)
+            for id in elected.static_voter_ids
+        }
+        steps = configuring_steps(points, is_all=True)
+        return _plan(found, inputs, now_ms, "static", (), (), elected, steps)
+    old = old_voters(kept[0], found, given)
+    voters = new_voters(kept, found, given, at)
+    points = {voter.id: voter.endpoints for voter in voters}
+    applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in kept]
+    steps = [*applying, *configuring_steps(points, is_all=False)]
+    plan = _plan(found, inputs, now_ms, "static", kept, voters, kept[0], steps)
+    return msgspec.structs.replace(plan, old_voters=old)
 
 
 def _refuse_unrepaired(
@@ -143,12 +184,16 @@ def _electable(
     return usable[0], []
 
 
-def _kept(usable: Sequence[FolderEvidence], keep: Sequence[int]) -> list[FolderEvidence]:
+def _kept(
+    usable: Sequence[FolderEvidence], keep: Sequence[int], found: Sequence[FolderEvidence]
+) -> list[FolderEvidence]:
     """Return the folders to keep, the best first."""
     kept = [folder for folder in usable if folder.node_id in keep]
     missing = sorted(set(keep) - {folder.node_id for folder in kept})
     if missing:
-        raise RecoveryError(f"--keep {missing[0]}: no usable folder of this node was collected")
+        problems = [problem_of(folder, found) for folder in found if folder.node_id == missing[0]]
+        why = f": {problems[0]}" if problems else ""
+        raise RecoveryError(f"--keep {missing[0]}: no usable folder of this node was collected{why}")
     for folder in kept[1:]:
         if not has_equal_log(folder, kept[0]):
             raise RecoveryError(
@@ -189,11 +234,15 @@ def _voter_of(
 
 def _moved_voters(voters: Sequence[KnownVoter], moved: Mapping[int, NewAddress]) -> tuple[KnownVoter, ...]:
     """Return the voters at their new addresses."""
-    unknown = sorted(set(moved) - {voter.id for voter in voters})
-    if unknown:
-        ids = ", ".join(str(voter.id) for voter in voters)
-        raise RecoveryError(f"--endpoints names node {unknown[0]}, and the voters are {ids}")
+    _check_moved(moved, [voter.id for voter in voters])
     return tuple(_at(voter, moved[voter.id]) if voter.id in moved else voter for voter in voters)
+
+
+def _check_moved(moved: Mapping[int, NewAddress], ids: Sequence[int]) -> None:
+    """Raise RecoveryError for a new address of a node that isn't among the voters."""
+    unknown = sorted(set(moved).difference(ids))
+    if unknown:
+        raise RecoveryError(f"--endpoints names node {unknown[0]}, and the voters are {named(ids)}")
 
 
 def _at(voter: KnownVoter, address: NewAddress) -> KnownVoter:
@@ -241,7 +290,9 @@ def _plan(
         kraft_version=leader.kraft_version,
         targets=tuple(Target(folder.node_id, folder.directory_id, last_digest(folder)) for folder in targets),
         survivors=tuple(_survivor(folder, leader, found) for folder in ranked(found)),
-        loss=loss_of(leader, found),
+        loss=loss_of(
+            leader, [folder for folder in found if folder.is_cut or not is_left_behind(folder, found)]
+        ),
         steps=tuple(steps),
     )
 
@@ -258,6 +309,7 @@ def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[Fo
         problem_of(folder, found),
         folder.lost_below,
         role_of(folder.node_id, found),
+        folder.newer,
     )
 
 
@@ -343,28 +395,3 @@ def _replacing_step(node_id: int, cluster_id: str, found: Sequence[FolderEvidenc
         f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
         "start it as an observer, and add it as a voter"
     )
-
-
-def static_steps(
-    ids: Sequence[int], found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]
-) -> list[str]:
-    """Say how the voters of a static quorum are changed: they are in the configuration, and nowhere else."""
-    value = ",".join(f"{node_id}@{_static_address(node_id, found, moved)}" for node_id in ids)
-    named = ", ".join(map(str, ids))
-    return [
-        f"set controller.quorum.voters={value} in the configuration of all nodes, the brokers' included: the "
-        "log of a static quorum names no voters, so there is nothing to apply",
-        f"start {'node' if len(ids) == 1 else 'nodes'} {named}, then the brokers",
-        "never start any other controller on its old folder again: format it, and name it in "
-        "controller.quorum.voters of all nodes when it has caught up",
-    ]
-
-
-def _static_address(node_id: int, found: Sequence[FolderEvidence], moved: Mapping[int, NewAddress]) -> str:
-    """Return host and port, by the operator or else by the node's registration."""
-    if node_id in moved:
-        return url_of(Endpoint("", moved[node_id].host, moved[node_id].port)).partition("://")[2]
-    for folder in found:
-        if folder.registrations.get(node_id):
-            return url_of(folder.registrations[node_id][0]).partition("://")[2]
-    return "HOST:PORT"

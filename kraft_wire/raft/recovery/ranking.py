@@ -32,13 +32,42 @@ def problem_of(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> str:
     """Return why a quorum can't go on with this folder; empty if it can."""
     if is_broker_only(folder.node_id, found):
         return "it is a broker's"
+    if folder.is_unreadable:
+        return f"{folder.problems[0]}; use a newer kraft-wire, and collect again"
     if folder.problems:
         return f"{folder.problems[0]}; run `kraft-wire fsck {folder.folder} --repair` and collect again"
     if not is_controller(folder.node_id, found):
         return "no log names its node as a controller"
     if not folder.last_epoch:
         return "it has no records"
+    source = _recovery_after(folder, found)
+    if source is not None and source.recovery is not None:
+        past = source.recovery
+        return (
+            f"its log has nothing since the recovery that the folder of node {source.node_id} remembers: "
+            f"plan {past.plan_hash[:12]}, written at offset {past.base_offset} in epoch {past.epoch}"
+        )
     return ""
+
+
+def is_left_behind(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
+    """Whether a folder is of the quorum before a recovery: its log has nothing since. An empty one may be of
+    any quorum."""
+    return bool(folder.last_epoch) and _recovery_after(folder, found) is not None
+
+
+def _recovery_after(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> FolderEvidence | None:
+    """Return the folder that remembers the latest recovery, if this folder's log ends in an epoch before.
+
+    Only a recovery counts whose quorum has led since: until then it has committed nothing, and the quorum
+    before may have come back. The plan left room for the epochs of that one.
+    """
+    later = [
+        (other.recovery.epoch, other)
+        for other in found
+        if other.recovery is not None and folder.last_epoch < other.recovery.epoch < other.last_epoch
+    ]
+    return max(later, key=lambda each: each[0])[1] if later else None
 
 
 def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:

@@ -5,7 +5,7 @@ The decisions are the product's (``raft/recovery``); only the files are simulate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.control import encode_control_batch
@@ -88,7 +88,9 @@ class PlannedDisk:
         self._before_write()
         self._disk.marker = marker
 
-    def write_election_state(self, state: ElectionState, *, kraft_version: int) -> None:
+    def write_election_state(
+        self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
+    ) -> None:
         self._before_write()
         self._disk.write_election_state(state)
 

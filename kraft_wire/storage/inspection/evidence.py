@@ -19,6 +19,7 @@ from kraft_wire.log.files import (
     TIME_INDEX_SUFFIX,
 )
 from kraft_wire.log.recovery import ReadableTail, trusted_floor
+from kraft_wire.raft.recovery.applying import past_recovery
 from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
@@ -38,6 +39,7 @@ from kraft_wire.storage.recovery.vote_guards import (
     NO_VOTE_UP_TO,
     read_guard,
 )
+from kraft_wire.storage.recovery_marker import read_marker
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 
 _MADE_AGAIN: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, EPOCH_CHECKPOINT, PARTITION_METADATA)
@@ -59,8 +61,9 @@ _PARTITION: Final = re.compile(r".+-[0-9]+")
 def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
 
-    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. Damage that a
-    snapshot covers is no problem: the evidence begins after it, as the log does when the node starts.
+    A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. A whole batch
+    that this release can't read is a problem, too, and the evidence goes on after it. Damage that a snapshot
+    covers is no problem: the evidence begins after it, as the log does when the node starts.
     """
     metadata_dir = metadata_dir_of(folder.absolute())
     properties = read_meta_properties(metadata_dir)
@@ -97,7 +100,10 @@ def read_evidence(folder: Path) -> FolderEvidence:
         has_broker_files=_has_broker_files(metadata_dir),
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
-        problems=tuple(_problems(inspection)),
+        problems=tuple(_problems(inspection, log.unreadable)),
+        is_unreadable=bool(log.unreadable),
+        recovery=past_recovery(read_marker(metadata_dir)),
+        newer=log.history.newer,
     )
 
 
@@ -127,7 +133,9 @@ def _guard(path: Path) -> int:
     return -1 if number is None else number
 
 
-def _problems(inspection: Inspection) -> Iterator[str]:
+def _problems(inspection: Inspection, unreadable: str) -> Iterator[str]:
+    if unreadable:
+        yield f"the log can't be read at {unreadable}"
     yield from inspection.problems
     for finding in inspection.findings:
         if _keeps_from_use(finding):

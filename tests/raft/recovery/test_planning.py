@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from kraft_wire.raft.recovery.evidence import (
     EpochEvidence,
     FolderEvidence,
     KnownVoter,
+    PastRecovery,
     SnapshotEvidence,
     VoterChange,
 )
@@ -79,8 +81,17 @@ def plan(
     keep: Sequence[int] = (),
     addresses: Sequence[NewAddress] = (),
     without: Sequence[int] = (),
+    static_voters: Mapping[int, Endpoint] = MappingProxyType({}),
 ) -> Plan:
-    return make_plan(found, ["hash"], NOW_MS, keep=keep, addresses=addresses, without=without)
+    return make_plan(
+        found,
+        ["hash"],
+        NOW_MS,
+        keep=keep,
+        addresses=addresses,
+        without=without,
+        static_voters=static_voters,
+    )
 
 
 FIVE = (1, 2, 3, 4, 5)
@@ -238,6 +249,30 @@ def test_a_damaged_folder_has_to_be_repaired_first(end_offset: int) -> None:
     assert plan(*found, without=[2]).targets == plan(found[0]).targets
 
 
+def test_a_log_that_only_a_newer_release_can_read_is_never_repaired() -> None:
+    """A repair would cut out what nobody damaged. The plan neither keeps the folder nor goes on without a
+    word."""
+    newer = msgspec.structs.replace(
+        folder(2, 3, 40, voters=FIVE), problems=("the log can't be read at offset 9: x",), is_unreadable=True
+    )
+    found = [folder(1, 3, 50, voters=FIVE), newer]
+    with pytest.raises(RecoveryError, match="at offset 9: x; use a newer kraft-wire") as refusal:
+        plan(*found)
+    assert "fsck" not in str(refusal.value)
+    assert plan(*found, without=[2]).leader_id == 1
+
+
+def test_a_log_with_registrations_of_a_newer_version_can_go_on() -> None:
+    """Only the endpoints in them aren't known."""
+    newer = msgspec.structs.replace(
+        static(folder(1, 3, 50)), newer="offset 9 holds x", registrations={1: ()}, controller_ids=(1,)
+    )
+    with pytest.raises(RecoveryError, match="no address of voter 1 is known"):
+        plan(newer)
+    made = plan(msgspec.structs.replace(folder(1, 3, 50), newer="offset 9 holds x", registrations={1: ()}))
+    assert (made.voters, made.survivors[0].newer) == ((voter(1),), "offset 9 holds x")
+
+
 def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
     for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
         node = found.node_id
@@ -261,9 +296,8 @@ def test_a_damaged_folder_of_a_broker_is_none_to_repair() -> None:
 
 def test_an_empty_voter_votes() -> None:
     """A static quorum knows its voters by their ids alone, on any disk."""
-    static = {"kraft_version": 0, "history": (), "static_voter_ids": (1, 2, 3)}
-    full = msgspec.structs.replace(folder(1, 3, 50), **static)
-    empty = msgspec.structs.replace(folder(2, 0, 0), epochs=(), **static)
+    full = static(folder(1, 3, 50))
+    empty = static(msgspec.structs.replace(folder(2, 0, 0), epochs=()))
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
         plan(full, empty)
 
@@ -354,6 +388,48 @@ def test_an_epoch_must_be_left() -> None:
     assert plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last)).epoch == LAST_EPOCH - 1
     with pytest.raises(RecoveryError, match=f"epoch {last + 1} leaves no room for the next ones: lower it"):
         plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last + 1))
+
+
+def recovered(id: int, end_offset: int, voters: Sequence[int]) -> FolderEvidence:
+    """The folder that a recovery at offset 40 went on with, up to this offset."""
+    parts = [EpochEvidence(3, 0, 40, "before"), EpochEvidence(1003, 40, 43, "plan")]
+    if end_offset > 43:
+        parts.append(EpochEvidence(1004, 43, end_offset, "since"))
+    return msgspec.structs.replace(
+        folder(id, 1004, end_offset, voters=voters, committed=end_offset),
+        epochs=tuple(parts),
+        recovery=PastRecovery("0123456789abcdef", 1003, 40),
+    )
+
+
+BEHIND = (
+    "its log has nothing since the recovery that the folder of node 1 remembers: plan 0123456789ab, written "
+    "at offset 40 in epoch 1003"
+)
+
+
+def test_folders_that_a_recovery_left_behind_are_no_survivors_of_the_present_quorum() -> None:
+    """They could elect a leader of the old one. What they have was lost in that recovery."""
+    old = [folder(id, 3, 90, committed=80) for id in (2, 3)]
+    made = plan(recovered(1, 60, (1, 4, 5)), *old)
+    assert (made.kind, made.leader_id, made.base_offset) == ("lost majority", 1, 60)
+    assert made.loss == Loss(None, None, None, 60, 60)
+    assert [each.problem for each in made.survivors] == ["", BEHIND, BEHIND]
+    with pytest.raises(RecoveryError, match=f"--keep 2: no usable folder of this node .*: {BEHIND}"):
+        plan(recovered(1, 60, (1, 4, 5)), *old, keep=[2])
+
+
+def test_a_recovery_that_was_never_started_leaves_nobody_behind() -> None:
+    """Nothing was committed by it. The others may have come back, and gone on."""
+    others = [folder(id, 5, 90, voters=FIVE) for id in (3, 4, 5)]
+    with pytest.raises(RecoveryError, match="a majority of the 5 voters is left: nodes 3, 4, 5"):
+        plan(recovered(1, 43, (1, 2)), *others)
+
+
+def test_a_log_that_was_cut_before_a_recovery_may_have_been_of_the_present_quorum() -> None:
+    made = plan(recovered(1, 60, (1, 4, 5)), cut(folder(4, 3, 20), 75))
+    assert made.loss.cut == (60, 75)
+    assert made.survivors[1].problem == BEHIND
 
 
 def test_a_voter_on_another_disk_is_none() -> None:
@@ -459,23 +535,83 @@ def test_a_moved_voter_with_two_listeners_needs_the_listener_s_name() -> None:
         plan(found, addresses=[NewAddress(5, "new", 1)])
 
 
-def test_a_static_quorum_is_recovered_by_its_configuration() -> None:
-    found = msgspec.structs.replace(
-        folder(1, 3, 50),
+def static(found: FolderEvidence, *registered: int) -> FolderEvidence:
+    """The folder in a static quorum of three; these controllers are registered in its log."""
+    return msgspec.structs.replace(
+        found,
         kraft_version=0,
         history=(),
         static_voter_ids=(1, 2, 3),
-        registrations={1: (Endpoint("CONTROLLER", "c1", 9093),)},
+        registrations={id: (Endpoint("CONTROLLER", f"c{id}", 9093),) for id in registered},
     )
+
+
+def test_a_static_quorum_goes_on_in_a_later_epoch_than_any_lost_voter_s() -> None:
+    """Otherwise the survivor could be elected in an epoch that a lost leader had, and other records would be
+    at the same offsets of one epoch."""
+    found = static(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=7), 1, 2, 3)
     made = plan(found)
-    assert (made.kind, made.targets) == ("static", ())
-    assert made.steps[0].startswith(
-        "set controller.quorum.voters=1@c1:9093 in the configuration of all nodes"
-    )
-    others = [msgspec.structs.replace(found, node_id=id, folder=f"/{id}") for id in (2, 3)]
+    assert (made.kind, made.epoch) == ("static", 7 + EPOCHS_WITHOUT_TRACE)
+    assert made.targets == (Target(1, directory(1), "3 to 50"),)
+    assert [voter.id for voter in made.voters] == [1]
+    [batch], _ = split_batches(made.batch())
+    [leader] = decode_control_batch(batch)
+    assert isinstance(leader, LeaderChangeMessage)
+    assert (batch.header.leader_epoch, batch.header.base_offset, leader.leader_id) == (made.epoch, 50, 1)
+    assert made.end_offset == 51
+    steps = [
+        made.steps.index(next(step for step in made.steps if step.startswith(start)))
+        for start in ("apply the plan", "set controller.quorum.voters=1@c1:9093 in", "start node 1, then")
+    ]
+    assert steps == sorted(steps)
+
+
+def test_the_leader_of_a_static_quorum_is_looked_for_at_all_its_voters_addresses() -> None:
+    """They are in the configuration only, and in the registrations of controllers since metadata.version
+    3.7."""
+    made = plan(static(folder(1, 3, 50), 1, 2, 3), static_voters={3: Endpoint("", "d3", 9095)})
+    assert [[point.host for point in voter.endpoints] for voter in made.old_voters] == [
+        ["c1"],
+        ["c2"],
+        ["d3", "c3"],
+    ]
+    unknown = static(folder(1, 3, 50), 1, 2)
+    with pytest.raises(RecoveryError, match=r"no address of voter 3 is known, so nobody could .* --voters"):
+        plan(unknown)
+    assert plan(unknown, static_voters={3: Endpoint("", "c3", 9093)}).old_voters[2].id == 3
+    nameless = msgspec.structs.replace(unknown, static_voter_ids=())
+    with pytest.raises(RecoveryError, match=r"no folder names the voters .* --voters"):
+        plan(nameless)
+    with pytest.raises(RecoveryError, match="--voters names node 5, and the voters are 1, 2, 3"):
+        plan(unknown, static_voters={5: Endpoint("", "c5", 9093)})
+    with pytest.raises(RecoveryError, match="--voters is for a static quorum"):
+        plan(folder(1, 3, 50), static_voters={1: Endpoint("", "c1", 9093)})
+
+
+def test_a_static_survivor_goes_on_at_a_new_address() -> None:
+    moved = plan(static(folder(1, 3, 50), 1, 2, 3), addresses=[NewAddress(1, "new", 1)])
+    assert moved.voters[0].endpoints == (Endpoint("", "new", 1),)
+    assert any(step.startswith("set controller.quorum.voters=1@new:1 in") for step in moved.steps)
+    with pytest.raises(RecoveryError, match="--endpoints names node 2, and the voters are 1"):
+        plan(static(folder(1, 3, 50), 1, 2, 3), addresses=[NewAddress(2, "new", 1)])
+
+
+def test_equal_static_survivors_can_be_kept() -> None:
+    found = [
+        msgspec.structs.replace(static(folder(id, 3, 50), 1, 2, 3, 4, 5), static_voter_ids=FIVE)
+        for id in (1, 2)
+    ]
+    made = plan(*found, keep=[1, 2])
+    assert [target.node_id for target in made.targets] == [1, 2]
+    assert any("controller.quorum.voters=1@c1:9093,2@c2:9093 in" in step for step in made.steps)
+
+
+def test_a_static_majority_moves_by_its_configuration_alone() -> None:
+    found = [static(folder(id, 3, 50), 1) for id in (1, 2, 3)]
     with pytest.raises(RecoveryError, match="a majority of the 3 voters is left"):
-        plan(found, *others)
-    moved = plan(found, *others, addresses=[NewAddress(2, "new", 1)])
+        plan(*found)
+    moved = plan(*found, addresses=[NewAddress(2, "new", 1)])
+    assert (moved.kind, moved.targets) == ("static", ())
     assert moved.steps[0].startswith("set controller.quorum.voters=1@c1:9093,2@new:1,3@HOST:PORT in")
 
 

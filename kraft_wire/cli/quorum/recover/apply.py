@@ -123,8 +123,13 @@ def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> 
     yield f"In {metadata_dir}:"
     made = "the copy of the first attempt stays" if copy.is_there else "a copy is kept"
     yield f"  {made} in {copy.path}"
-    yield f"  quorum-state gets epoch {plan.epoch}"
-    yield f"  the log gets the new voters at offset {plan.base_offset}"
+    if plan.kind == "static":
+        ids = ", ".join(map(str, plan.voter_ids))
+        yield f"  quorum-state gets epoch {plan.epoch}, and names the voters {ids}"
+        yield f"  the log gets the beginning of this epoch at offset {plan.base_offset}"
+    else:
+        yield f"  quorum-state gets epoch {plan.epoch}"
+        yield f"  the log gets the new voters at offset {plan.base_offset}"
     for survivor in plan.survivors:
         if survivor.node_id == node_id and survivor.is_cut:
             lost = f"offsets {survivor.log_end_offset} to {survivor.lost_below - 1}"
@@ -135,8 +140,6 @@ def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> 
     """Ask all voters, old and new. Raises AtWork if one leads, or if one can't be asked and is there."""
     voters = (*plan.old_voters, *plan.voters)
     addresses = {Address(point.host, point.port) for voter in voters for point in voter.endpoints}
-    if not addresses:
-        return
     settings = settings_of("localhost:1", command_config, timeout_ms)
     with client_errors():
         answers = survey(settings, sorted(addresses))

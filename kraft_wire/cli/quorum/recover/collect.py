@@ -43,6 +43,8 @@ def recover_collect(*directories: Path, output: Path) -> int:
         )
         for problem in folder.problems:
             complain(f"warning: {folder.folder}: {problem}")
+        if folder.newer:
+            complain(f"warning: {folder.folder}: {folder.newer}. Only the node's id was read")
         if folder.controller_pid is not None and roles[folder.node_id] != "broker":
             complain(f"warning: {folder.folder}: process {folder.controller_pid} works on it; stop it first")
     print(f"Written: {output}")

@@ -15,7 +15,7 @@ from kraft_wire.raft.recovery.node_role import Role
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.disk import Disk
 
-COLLECTION_VERSION: Final = 2
+COLLECTION_VERSION: Final = 3
 T = TypeVar("T")
 
 

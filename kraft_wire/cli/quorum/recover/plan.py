@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import Unfit
 from kraft_wire.cli.quorum.recover.files import read_collection, write_new
+from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import KnownVoter, url_of
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Survivor
 from kraft_wire.raft.recovery.planning import NewAddress, make_plan
-from kraft_wire.server.config.endpoints import BadAddress, parse_host_port
+from kraft_wire.server.config.endpoints import BadAddress, parse_host_port, parse_voters
 
 
 def recover_plan(
@@ -22,6 +23,7 @@ def recover_plan(
     keep: Sequence[int] = (),
     endpoints: str | None = None,
     without: Sequence[int] = (),
+    voters: str | None = None,
 ) -> int:
     """Decide how the quorum goes on, say what may be lost, and write a plan. Changes no folder.
 
@@ -53,21 +55,44 @@ def recover_plan(
     without
         Go on without the damaged folder of this node id, which can't be repaired. Can be given several times.
         What only this folder has is lost.
+    voters
+        The value that controller.quorum.voters had: ID@HOST:PORT, separated by commas. Only a static quorum
+        needs it, if its log doesn't have all these addresses; `recover apply` asks them for a leader.
     """
     if not files:
         raise UsageError("name one file or more of `kraft-wire quorum recover collect`")
     addresses = [] if endpoints is None else parse_new_addresses(endpoints)
+    static = {} if voters is None else parse_static_voters(voters)
+    plan = _planned(files, keep=keep, addresses=addresses, without=without, static_voters=static)
+    write_new(output, plan)
+    print_lines([*plan_lines(plan), f"Written: {output}, hash {plan.hash[:12]}"])
+    return EXIT_OK
+
+
+def _planned(
+    files: Sequence[Path],
+    *,
+    keep: Sequence[int],
+    addresses: Sequence[NewAddress],
+    without: Sequence[int],
+    static_voters: Mapping[int, Endpoint],
+) -> Plan:
+    """Return the plan for what these files hold. Raises Unreadable, Unfit."""
     read = [read_collection(file) for file in files]
     found = [folder for collection, _ in read for folder in collection.folders]
     hashes = sorted(digest for _, digest in read)
     try:
-        now_ms = time.time_ns() // 1_000_000
-        plan = make_plan(found, hashes, now_ms, keep=keep, addresses=addresses, without=without)
+        return make_plan(
+            found,
+            hashes,
+            time.time_ns() // 1_000_000,
+            keep=keep,
+            addresses=addresses,
+            without=without,
+            static_voters=static_voters,
+        )
     except RecoveryError as error:
         raise Unfit(str(error)) from None
-    write_new(output, plan)
-    print_lines([*plan_lines(plan), f"Written: {output}, hash {plan.hash[:12]}"])
-    return EXIT_OK
 
 
 def parse_new_addresses(text: str) -> list[NewAddress]:
@@ -90,6 +115,16 @@ def parse_new_addresses(text: str) -> list[NewAddress]:
     return list(found.values())
 
 
+def parse_static_voters(text: str) -> dict[int, Endpoint]:
+    """Parse ``id@host:port``, separated by commas, as in controller.quorum.voters. Raises UsageError."""
+    read = parse_voters(filter(None, (part.strip() for part in text.split(","))))
+    if read.problems:
+        raise UsageError(f"--voters: {read.problems[0]}")
+    if not read.values:
+        raise UsageError("--voters names no voter; give ID@HOST:PORT, separated by commas")
+    return {voter.id: Endpoint("", voter.host, voter.port) for voter in read.values}
+
+
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the plan for people."""
     yield f"Cluster {plan.cluster_id}: {_what(plan)}."
@@ -97,11 +132,12 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield "Folders, the newest log first:"
     for survivor in plan.survivors:
         yield f"  {_survivor_line(survivor)}"
+    yield from _newer_lines(plan)
     if plan.without:
         nodes = ", ".join(map(str, plan.without))
         yield f"Left out of account, by --without: node {nodes}. What only that folder has is lost."
     yield ""
-    if plan.kind != "static":
+    if plan.targets:
         yield f"Voters so far: {_voters(plan.old_voters)}"
         yield f"Voters then:   {_voters(plan.voters)}"
         yield f"Written at offset {plan.base_offset} in epoch {plan.epoch}."
@@ -123,6 +159,14 @@ def _survivor_line(survivor: Survivor) -> str:
     )
 
 
+def _newer_lines(plan: Plan) -> Iterator[str]:
+    newer = [survivor for survivor in plan.survivors if survivor.newer]
+    for survivor in newer:
+        yield f"In {survivor.folder}, {survivor.newer}. Only the node's id was read from such records."
+    if newer:
+        yield "Start the controllers with a release that knows them: another one doesn't lead."
+
+
 def _role(survivor: Survivor) -> str:
     if survivor.role == "broker":
         return "broker"
@@ -132,10 +176,14 @@ def _role(survivor: Survivor) -> str:
 
 def _what(plan: Plan) -> str:
     if plan.kind == "static":
-        return "its voters are static, and the majority is lost or has moved"
+        return f"its voters are static, and {_what_of_static(plan)}"
     if plan.kind == "endpoints":
         return "a majority is left, and voters get other addresses"
     return "the majority is lost"
+
+
+def _what_of_static(plan: Plan) -> str:
+    return "a majority is left at other addresses" if plan.is_majority_left else "the majority is lost"
 
 
 def _voters(voters: Sequence[KnownVoter]) -> str:
@@ -154,7 +202,7 @@ def _having(plan: Plan, offset: int) -> str:
 
 def _loss_lines(plan: Plan) -> Iterator[str]:
     loss = plan.loss
-    if plan.kind == "endpoints":
+    if plan.is_majority_left:
         yield "Nothing is lost: a majority of the voters is left."
         return
     if loss.seen is not None:

@@ -8,10 +8,10 @@ from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import NotAsPlanned, Unreadable
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.log.errors import LogError
-from kraft_wire.raft.recovery.applying import deviation, named_voters
+from kraft_wire.raft.recovery.applying import deviation, voters_in
 from kraft_wire.raft.recovery.plan import RecoveryError
 from kraft_wire.storage.inspection import metadata_dir_of
-from kraft_wire.storage.planned_recovery import read_marker
+from kraft_wire.storage.recovery_marker import read_marker
 
 
 def recover_verify(directory: Path, /) -> int:
@@ -46,6 +46,6 @@ def recover_verify(directory: Path, /) -> int:
         raise NotAsPlanned(f"{metadata_dir}: {differs}")
     has_run = found.log_end_offset != marker.plan.end_offset
     after = f" The node has run since: the log ends at offset {found.log_end_offset}." if has_run else ""
-    voters = named_voters(found.voters)
+    voters = voters_in(found)
     print(f"{metadata_dir}: plan {marker.plan.hash[:12]} is applied. Voters: {voters}.{after}")
     return EXIT_OK

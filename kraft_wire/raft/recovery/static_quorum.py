@@ -1,0 +1,92 @@
+"""Recover a static quorum: its voters are in controller.quorum.voters of all nodes, and not in the log.
+
+The survivor's configuration makes it the only voter. Its epoch has to rise all the same, above any that a
+lost leader had. Brokers may hold records of such an epoch. If the survivor were elected in it once more,
+other records would be at the same offsets of one epoch, and no broker would notice that its log is another
+one. Nor does a broker follow a leader of an older epoch than it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kraft_wire.raft.membership.voters import Endpoint
+from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
+from kraft_wire.raft.recovery.plan import RecoveryError
+
+KEY = "controller.quorum.voters"
+
+
+def is_static(folder: FolderEvidence) -> bool:
+    """Whether the voters of this folder's quorum are in the configuration."""
+    return folder.kraft_version == 0 or not folder.voters
+
+
+def old_voters(
+    kept: FolderEvidence, found: Sequence[FolderEvidence], given: Mapping[int, Endpoint]
+) -> tuple[KnownVoter, ...]:
+    """Return the voters that a leader may be among, with the addresses that are given or registered. Raises
+    RecoveryError if they aren't known: then nobody could ask whether one of them leads."""
+    ids = kept.static_voter_ids or tuple(sorted(given))
+    wanted = f"give --voters, with the value that {KEY} had"
+    if not ids:
+        raise RecoveryError(f"no folder names the voters of this static quorum: {wanted}")
+    unknown = sorted(set(given).difference(ids))
+    if unknown:
+        raise RecoveryError(f"--voters names node {unknown[0]}, and the voters are {named(ids)}")
+    voters = tuple(KnownVoter(id, "", addresses_of(id, (kept, *found), given)) for id in ids)
+    for voter in voters:
+        if not voter.endpoints:
+            raise RecoveryError(
+                f"no address of voter {voter.id} is known, so nobody could ask it whether it leads: {wanted}"
+            )
+    return voters
+
+
+def new_voters(
+    kept: Sequence[FolderEvidence],
+    found: Sequence[FolderEvidence],
+    given: Mapping[int, Endpoint],
+    moved: Mapping[int, Endpoint],
+) -> tuple[KnownVoter, ...]:
+    """Return the survivors as voters, at the addresses that they moved to, or else at their old ones."""
+    return tuple(
+        KnownVoter(
+            folder.node_id,
+            folder.directory_id,
+            (moved[folder.node_id],)
+            if folder.node_id in moved
+            else addresses_of(folder.node_id, (folder, *found), given),
+        )
+        for folder in kept
+    )
+
+
+def addresses_of(
+    node_id: int, sources: Iterable[FolderEvidence], given: Mapping[int, Endpoint]
+) -> tuple[Endpoint, ...]:
+    """Return a node's addresses, the given one first, then those of its registration; empty if none is
+    known."""
+    found = [given[node_id]] if node_id in given else []
+    registered = (source.registrations.get(node_id) for source in sources)
+    found += [Endpoint("", point.host, point.port) for point in next(filter(None, registered), ())]
+    return tuple(dict.fromkeys(found))
+
+
+def configuring_steps(voters: Mapping[int, Sequence[Endpoint]], *, is_all: bool) -> list[str]:
+    """Say how these nodes become the voters; ``is_all`` says that no folder changes."""
+    value = ",".join(
+        f"{id}@{url_of(points[0]) if points else 'HOST:PORT'}" for id, points in sorted(voters.items())
+    )
+    why = "the log of a static quorum names no voters" + (", so there is nothing to apply" if is_all else "")
+    return [
+        f"set {KEY}={value} in the configuration of all nodes, the brokers' included: {why}",
+        f"start {'node' if len(voters) == 1 else 'nodes'} {named(sorted(voters))}, then the brokers",
+        "never start any other controller on its old folder again: format it, and name it in "
+        f"{KEY} of all nodes when it has caught up",
+    ]
+
+
+def named(ids: Iterable[int]) -> str:
+    """Return the ids as text."""
+    return ", ".join(map(str, ids))
