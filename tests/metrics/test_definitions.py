@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from kraft_wire.metrics.definitions import DEFINITIONS, PREFIX, Definition, Kind
+from kraft_wire.metrics.definition import PREFIX, Definition, Kind
+from kraft_wire.metrics.definitions import DEFINITIONS
 
 STRIMZI = [
     f"kafka_server_raftmetrics_{name}"
@@ -36,8 +37,7 @@ EACH = pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=DEFINITIO
 
 
 def names_of(definition: Definition) -> set[str]:
-    names = definition.names
-    return {definition.name, *filter(None, (names.a, names.b, names.c))}
+    return {definition.name, *definition.names.all}
 
 
 @EACH
@@ -49,9 +49,7 @@ def test_a_name_has_its_unit_and_its_kind(definition: Definition) -> None:
 
 
 def test_no_two_metrics_have_a_name_in_common() -> None:
-    names = Counter(
-        name.removesuffix("_total") for definition in DEFINITIONS.values() for name in names_of(definition)
-    )
+    names = Counter(name for definition in DEFINITIONS.values() for name in names_of(definition))
     assert [name for name, count in names.items() if count > 1] == []
 
 

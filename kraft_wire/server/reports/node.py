@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kraft_wire.controller.node import effects as nx
+from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
 
 log = get_logger(__name__)
@@ -26,6 +28,8 @@ class NodeReports:
         """Log what an operator should know of one step."""
         if type(event) is ShutDown:
             self._is_stopping = True
+        elif type(event) is StateLoaded:
+            report_loaded(event.snapshot_id)
         for effect in effects:
             report = REPORTS.get(type(effect))
             if report is not None:
