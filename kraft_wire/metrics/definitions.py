@@ -155,7 +155,7 @@ QUORUM: Final = (
     seconds("flush_duration", "Time of a flush of the log, as the event loop sees it"),
     seconds("commit_latency", "Time from append to commit of a batch on the leader"),
     seconds("election_latency", "Time of the elections in which this node stood"),
-    seconds("leaderless", "Time without a known leader, until there was one"),
+    seconds("no_leader", "Time without a known leader, until there was one", event="no leader"),
     seconds(
         "active_controller", "Time from the election to the active controller", event="active controller"
     ),
@@ -285,7 +285,11 @@ CONTROLLER: Final = (
             more=("kafka_controller_controllereventmanager_eventqueueprocessingtimems_count",),
         ),
     ),
-    seconds("step_duration", "Time of a step of the event loop: everybody else waits meanwhile"),
+    seconds(
+        "step_duration",
+        "Time of a step of the event loop: everybody else waits meanwhile",
+        event="step duration",
+    ),
     gauge(
         "step_duration_quantile_seconds",
         "Upper bound of so many of the last minute's steps",

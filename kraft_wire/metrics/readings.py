@@ -142,7 +142,7 @@ def _quorum_counts(counts: Counts, now_ms: int) -> dict[str, Value]:
         "raft_requests_failed": counts.failed_raft_requests,
         "log_truncated": counts.truncations,
         "flush_duration_seconds": counts.flushes,
-        "leaderless_seconds": counts.leaderless,
+        "no_leader_seconds": counts.leaderless,
         "active_controller_seconds": counts.activations,
         "first_write_committed_seconds": counts.first_writes,
         "commit_latency_seconds": counts.commits.histogram,

@@ -15,7 +15,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 
 def test_every_metric_is_documented_with_all_its_names() -> None:
     rows = {
-        line.split("`")[1].partition("{")[0]: line for line in PAGE.splitlines() if f"| `{PREFIX}" in line
+        line.split("`")[1].partition("{")[0]: line
+        for line in PAGE.splitlines()
+        if line.startswith(f"| `{PREFIX}")
     }
     assert rows.keys() == {each.name for each in DEFINITIONS.values()}
     for definition in DEFINITIONS.values():
