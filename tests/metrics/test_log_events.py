@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kraft_wire.metrics.definition import PREFIX, Definition
 from kraft_wire.metrics.definitions import DEFINITIONS
+from tests.support.log_events import logged_events
 
 ROOT = Path(__file__).parents[2]
-LOGGING = {"info", "warning", "error", "report", "LogEvent"}
+LOGGED = logged_events()
 NAMED = {name: each for name, each in DEFINITIONS.items() if each.event}
-
-
-def strings_of_calls(tree: ast.AST) -> Iterator[str]:
-    """Yield the strings that calls of loggers, and findings to be logged, have among their arguments."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            function = node.func
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-            if name in LOGGING:
-                yield from (each.value for each in node.args if isinstance(each, ast.Constant) and each.value)
-
-
-LOGGED = {
-    text
-    for path in (ROOT / "kraft_wire" / "server").rglob("*.py")
-    for text in strings_of_calls(ast.parse(path.read_text()))
-    if isinstance(text, str)
-}
 
 
 def words(definition: Definition) -> str:
