@@ -119,7 +119,8 @@ class Counts:
             self.delays.unapplied_ms = None
 
     def _loaded(self, event: StateLoaded, now_ms: int) -> None:
-        self.snapshots_loaded += 1
+        # If another snapshot was installed meanwhile, that one's state is waited for.
+        self.snapshots_loaded += self._node.state.metadata is event.metadata
         self._applied(event, now_ms)
 
     def _snapshot_written(self, event: fe.SnapshotWritten, now_ms: int) -> None:

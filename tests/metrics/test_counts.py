@@ -102,8 +102,9 @@ def test_truncations_and_loaded_snapshots(controller: CountedController) -> None
     counts = Counts(controller.node, AT_1_S)
     assert counts.snapshots_loaded == 0
     counts.stepped(Tick(), [TruncateLog(1)], AT_1_S)
-    counts.stepped(StateLoaded(SnapshotId(3, 1), MetadataState()), [], AT_1_S)
-    assert (counts.truncations, counts.snapshots_loaded) == (1, 1)
+    counts.stepped(StateLoaded(SnapshotId(3, 1), controller.state.metadata), [], AT_1_S)
+    counts.stepped(StateLoaded(SnapshotId(2, 1), MetadataState()), [], AT_1_S)
+    assert (counts.truncations, counts.snapshots_loaded) == (1, 1), "the second one was too old"
 
 
 def test_requests_to_peers(controller: CountedController) -> None:

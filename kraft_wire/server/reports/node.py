@@ -28,7 +28,7 @@ class NodeReports:
         """Log what an operator should know of one step."""
         if type(event) is ShutDown:
             self._is_stopping = True
-        elif type(event) is StateLoaded:
+        elif isinstance(event, StateLoaded) and _is_taken(event, effects):
             report_loaded(event.snapshot_id)
         for effect in effects:
             report = REPORTS.get(type(effect))
@@ -99,6 +99,14 @@ class NodeReports:
 
     def _problem(self, effect: Problem) -> None:
         report_problem(effect)
+
+
+def _is_taken(loaded: StateLoaded, effects: Sequence[nx.NodeEffect]) -> bool:
+    """Whether the node took the state that was loaded; it frees that of a snapshot which is not the last one
+    installed."""
+    return not any(
+        isinstance(effect, nx.FreeState) and effect.metadata is loaded.metadata for effect in effects
+    )
 
 
 REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
