@@ -108,7 +108,7 @@ def values_of(process: ControllerProcess) -> dict[str, float]:
     }
 
 
-def test_a_silent_voter_is_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_voters_that_are_gone_are_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
     controllers = Controllers(tmp_path_factory.mktemp("silent"))
     controllers.configure(HTTP)
     try:
@@ -125,8 +125,18 @@ def test_a_silent_voter_is_seen(tmp_path_factory: pytest.TempPathFactory) -> Non
         controllers.write(range(3))
         assert _lag(leader, other) >= 3
         assert http_get(leader, "/readyz").status == 200
+        controllers.kill(next(id for id in controllers.processes if id not in (leader_id, other)))
+        wait_until(lambda: values_of(leader)["kraft_wire_ready"] == 0, "an unready controller")
+        assert values_of(leader)["kraft_wire_leader_id"] == -1
+        assert values_of(leader)["kraft_wire_active"] == 0
+        wait_until(lambda: "no leader" in _warnings(leader), "a warning")
     finally:
         controllers.close()
+
+
+def _warnings(process: ControllerProcess) -> set[str]:
+    samples = scraped(process, OPEN_METRICS)["kraft_wire_log_warnings"].samples
+    return {sample.labels["event"] for sample in samples}
 
 
 def _lag(leader: ControllerProcess, voter_id: int) -> float:
