@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
+import pytest
+
+from kraft_wire.controller.node.effects import NodeEffect
 from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.metrics.counts import ON_EFFECTS
 from kraft_wire.metrics.request_times import RequestTimes
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RequestAbandoned
 from tests.controller.node.node_requests import create_topic, register_broker
 from tests.metrics.counted import active
+
+ANSWERS = [kind for kind in get_args(NodeEffect) if {"token", "tokens"} & set(kind.__struct_fields__)]
+
+
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+def test_every_kind_of_answer_is_noted(kind: type[Any]) -> None:
+    assert len(ANSWERS) > 3
+    assert kind in ON_EFFECTS
 
 
 def request(token: str) -> ApiRequest:
