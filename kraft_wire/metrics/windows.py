@@ -1,4 +1,4 @@
-"""Rates and latencies of the recent past, in constant memory."""
+"""Rates, latencies and quantiles of the recent past, in constant memory."""
 
 from __future__ import annotations
 
@@ -80,3 +80,36 @@ class Latency:
     def _recent(self, now_ms: int) -> list[tuple[int, int, int, int]]:
         slot = now_ms // SLOT_MS
         return [each for each in self._slots if each[0] > slot - LATENCY_SLOTS]
+
+
+class RecentGrowth:
+    """The growth of numbers that only grow, over the last minute. Whoever asks leaves a copy for those who
+    ask later: what is measured costs nothing."""
+
+    def __init__(self) -> None:
+        self._copies: deque[tuple[int, Sequence[float]]] = deque()
+
+    def since(self, now_ms: int, numbers: Sequence[float]) -> list[float]:
+        """Return by how much ``numbers`` have grown since the newest copy that is a minute old; if there is
+        none, since the oldest copy; without any, since they were 0. There are always equally many of them."""
+        while len(self._copies) > 1 and self._copies[1][0] <= now_ms - SLOT_MS * LATENCY_SLOTS:
+            self._copies.popleft()
+        before = self._copies[0][1] if self._copies else [0.0] * len(numbers)
+        growth = [now - then for now, then in zip(numbers, before, strict=True)]
+        if not self._copies or now_ms - self._copies[-1][0] >= SLOT_MS:
+            self._copies.append((now_ms, list(numbers)))
+        return growth
+
+
+def quantile(bounds: Sequence[float], counts: Sequence[float], share: float) -> float:
+    """Return the upper bound of the class in which ``share`` of the values is reached, 0 without values. That
+    of the last class, which has none, is the highest bound, as in Prometheus' histogram_quantile."""
+    wanted = share * sum(counts)
+    if not wanted:
+        return 0.0
+    reached = 0.0
+    for bound, count in zip(bounds, counts, strict=False):
+        reached += count
+        if reached >= wanted:
+            return bound
+    return bounds[-1]

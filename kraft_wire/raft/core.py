@@ -295,6 +295,18 @@ class RaftCore:
         leadership = self._quorum.leadership
         return {} if leadership is None else leadership.known_ends
 
+    @property
+    def lags(self) -> dict[int, int]:
+        """The number of records that each other voter lacked at its last Fetch, by its id: all, if it hasn't
+        fetched from this leader. Empty on a node that doesn't lead."""
+        leadership, log = self._quorum.leadership, self._quorum.log
+        if leadership is None:
+            return {}
+        return {
+            each.key.id: log.end_offset - (log.start_offset if each.end_offset is None else each.end_offset)
+            for each in leadership.others
+        }
+
     def silent_voter_ids(self, now_ms: int) -> tuple[int, ...]:
         """Return the voters from which this leader has heard nothing for the fetch timeout.
 

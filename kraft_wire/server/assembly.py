@@ -35,6 +35,7 @@ from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.storage.errors import CorruptLog
 from kraft_wire.storage.log.metadata_log import LogConfig
 from kraft_wire.storage.snapshots.state_loading import load_state
@@ -138,7 +139,7 @@ def _load_snapshot(store: Store, snapshot_id: SnapshotId) -> tuple[MetadataState
     except RecordTooNew as record:
         return MetadataState(), record
     if snapshot_id != BOOTSTRAP_SNAPSHOT_ID:
-        log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+        report_loaded(snapshot_id)
     return state, None
 
 

@@ -66,7 +66,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
-    monitor = _monitor(node) if http_bound else None
+    monitor = _monitor(node, store, config) if http_bound else None
     http_files = 0 if monitor is None else monitor.files
     taps: list[Tap] = [NodeReports(), watch]
     owner = NodeOwner(
@@ -115,18 +115,26 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     return received
 
 
-def _monitor(node: Node) -> Monitor:
+def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
     """Return the monitor of a node. Nodes without an HTTP listener don't pay for its modules."""
     from kraft_wire.server.http.monitor import Monitor
 
-    return Monitor(node, read_clocks)
+    return Monitor(
+        node,
+        read_clocks,
+        store.log,
+        store.folder.partition_path,
+        has_static_voters=bool(config.voters),
+    )
 
 
 async def _serve_http(bound: Bound, monitor: Monitor, owner: NodeOwner) -> None:
     """Serve metrics and health until cancelled."""
     from kraft_wire.server.http.listener import HttpListener
 
-    await HttpListener(bound, monitor.pages(owner.step_times, owner.peers.traffic)).run()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(monitor.run)
+        nursery.start_soon(HttpListener(bound, monitor.pages(owner.step_times, owner.peers.traffic)).run)
 
 
 def _dialects(config: ServerConfig) -> dict[str, Dialect]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from kraft_wire.controller.node.effects import NodeEffect
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.metrics.counts import Counts
-from kraft_wire.metrics.readings import Value, read
+from kraft_wire.metrics.process import DiskUse, Process, Value
+from kraft_wire.metrics.readings import read
 from kraft_wire.metrics.windows import Histogram
 from kraft_wire.raft.election import elections
 from kraft_wire.raft.events import Now
@@ -35,7 +40,21 @@ class CountedController(LoneController):
         return self.counts
 
     def values(self) -> dict[str, Value]:
-        return read(self.node, self.counted, Histogram((1,)), Traffic(), self.now)
+        return read(self.node, self.counted, process(), self.now)
+
+
+def process(**known: Any) -> Process:
+    """Return a process that has done nothing but what is ``known``."""
+    idle = Process(
+        steps=Histogram((1,)),
+        delays=Histogram((1,)),
+        cpu_ms=0,
+        traffic=Traffic(),
+        disk=DiskUse(),
+        warnings={},
+        has_static_voters=False,
+    )
+    return msgspec.structs.replace(idle, **known)
 
 
 def active(disk: Disk | None = None) -> CountedController:

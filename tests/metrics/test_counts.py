@@ -7,10 +7,13 @@ import pytest
 
 from kraft_wire.controller.decision.records import Records
 from kraft_wire.controller.node.effects import RecordsAppended
+from kraft_wire.controller.node.events import StateLoaded
+from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.partitions.column_changes import PartitionChanges
 from kraft_wire.metadata.partitions.columns import Changes
 from kraft_wire.metadata.partitions.partition import NO_LEADER_CHANGE, RECOVERING
 from kraft_wire.metadata.partitions.places import Places
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.metrics.counts import Counts
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.uuid import Uuid
@@ -56,6 +59,52 @@ def test_elections_and_leaders(controller: CountedController) -> None:
         counts.stepped(Tick(), [RoleChanged(role, 7, leader_id)], Now(now_ms, 0))
     assert counts.elections.histogram.sum == 250
     assert counts.leader_changes == 1
+
+
+def test_the_time_without_a_leader(controller: CountedController) -> None:
+    counts = Counts(controller.node, AT_1_S)
+    for role, leader_id, now_ms in (
+        (Role.FOLLOWER, 2, 1_500),
+        (Role.PROSPECTIVE, None, 2_000),
+        (Role.CANDIDATE, None, 2_100),
+        (Role.FOLLOWER, 3, 2_250),
+    ):
+        counts.stepped(Tick(), [RoleChanged(role, 7, leader_id)], Now(now_ms, 0))
+    assert counts.leaderless.sum == 500 + 250
+    assert sum(counts.leaderless.counts) == 2
+
+
+def test_the_pieces_of_a_failover() -> None:
+    controller = CountedController()
+    controller.now_ms += 20
+    controller.flush()
+    controller.now_ms += 10
+    controller.flush()
+    counts = controller.counted
+    assert (sum(counts.activations.counts), counts.activations.sum) == (1, 20)
+    assert (sum(counts.first_writes.counts), counts.first_writes.sum) == (1, 30)
+
+
+def test_flushes(controller: CountedController) -> None:
+    counts = controller.counted
+    before, took_ms = sum(counts.flushes.counts), counts.flushes.sum
+    controller.ask("broker", register_broker(), 4)
+    controller.now_ms += 40
+    controller.flush()
+    assert (sum(counts.flushes.counts), counts.flushes.sum) == (before + 1, took_ms + 40)
+    controller.now_ms += 1_000
+    controller.ask("topic", create_topic("t"), 7)
+    controller.flush()
+    assert counts.flushes.sum == took_ms + 40, "it was idle"
+
+
+def test_truncations_and_loaded_snapshots(controller: CountedController) -> None:
+    counts = Counts(controller.node, AT_1_S)
+    assert counts.snapshots_loaded == 0
+    counts.stepped(Tick(), [TruncateLog(1)], AT_1_S)
+    counts.stepped(StateLoaded(SnapshotId(3, 1), controller.state.metadata), [], AT_1_S)
+    counts.stepped(StateLoaded(SnapshotId(2, 1), MetadataState()), [], AT_1_S)
+    assert (counts.truncations, counts.snapshots_loaded) == (1, 1), "the second one was too old"
 
 
 def test_requests_to_peers(controller: CountedController) -> None:

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from kraft_wire.metrics.definitions import DEFINITIONS
 from kraft_wire.metrics.families import families
-from kraft_wire.metrics.readings import Value
+from kraft_wire.metrics.process import Value
 from kraft_wire.metrics.windows import Histogram
 from tests.metrics.counted import active
 from tests.support.scrapes import PARSERS, parsed
@@ -36,10 +36,12 @@ def printed(values: dict[str, Value], content_type: str) -> dict[str, Metric]:
 @FORMATS
 def test_every_name_of_every_metric_can_be_read(content_type: str) -> None:
     found = printed(active().values(), content_type)
+    samples = {sample.name for family in found.values() for sample in family.samples}
     for definition in DEFINITIONS.values():
-        names = definition.names
-        for name in filter(None, (definition.name, names.a, names.b, names.c)):
-            assert name.removesuffix("_total") in found
+        assert all(name in found or name.removesuffix("_total") in found for name in definition.names.all)
+        if not definition.labels:
+            assert set(definition.names.all) <= samples
+            assert {definition.name, f"{definition.name}_count"} & samples
         assert found[definition.name.removesuffix("_total")].type == definition.kind.value
 
 

@@ -7,13 +7,17 @@ import msgspec
 from kraft_wire.controller.node.events import CommittedBatches
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.definitions import DEFINITIONS
+from kraft_wire.metrics.process import DiskUse
+from kraft_wire.metrics.readings import read
+from kraft_wire.metrics.windows import Histogram
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.partition_record import PartitionRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.raft.events import CanLead
 from kraft_wire.raft.membership.voters import ReplicaKey
 from tests.controller.controller_harness import uuid
 from tests.controller.node.node_requests import register_broker
-from tests.metrics.counted import CountedController, active, leaderless
+from tests.metrics.counted import CountedController, active, leaderless, process
 
 
 def test_a_leader_has_every_metric() -> None:
@@ -82,6 +86,65 @@ def test_brokers_and_features() -> None:
     assert isinstance(supported, dict)
     assert all(level <= supported[name] for name, level in levels.items())
     assert levels["metadataVersion"] == controller.state.metadata.stable_metadata_version
+
+
+def test_what_a_leader_knows_of_voters_and_brokers() -> None:
+    controller = active()
+    controller.ask("broker", register_broker(5), 4)
+    controller.flush()
+    epoch = controller.state.metadata.brokers[5].epoch
+    controller.ask("beat", BrokerHeartbeatRequest(broker_id=5, broker_epoch=epoch), 1)
+    controller.now_ms += 1_500
+    values = controller.values()
+    assert values["broker_silent_seconds"] == {"5": 1.5}
+    assert (values["voters_silent"], values["failures_left"], values["voters_without_address"]) == (0, 0, 0)
+    assert values["voter_lag_records"] == {}, "it is alone"
+    assert values["voted_for_directory"] == {str(controller.node.core.key.directory_id): 1}
+
+
+def test_what_waits() -> None:
+    controller = active()
+    controller.ask("broker", register_broker(5), 4)
+    controller.now_ms += 2_000
+    values = controller.values()
+    assert (values["uncommitted_seconds"], values["unflushed_seconds"]) == (2, 2)
+    controller.flush()
+    values = controller.values()
+    assert (values["uncommitted_seconds"], values["unflushed_seconds"]) == (0, 0)
+
+
+def test_readiness_is_a_metric_as_well() -> None:
+    assert active().values()["ready"] == 1
+    values = leaderless().values()
+    assert values["ready"] == 0
+    checks = values["check"]
+    assert isinstance(checks, dict)
+    assert (checks["leader"], checks["disk"]) == (0, 1)
+
+
+def test_what_the_process_knows() -> None:
+    controller = active()
+    steps = Histogram((1, 10))
+    for took_ms in (0.5, 0.5, 7):
+        steps.add(took_ms)
+    controller.now_ms += 1_000
+    known = process(steps=steps, cpu_ms=250, disk=DiskUse(3, 100, 40), warnings={"slow step": 2})
+    controller.counted.started_ms = controller.now_ms - 1_000
+    values = read(controller.node, controller.counted, known, controller.now)
+    assert values["steps"] == 3
+    quantiles = values["step_duration_quantile_seconds"]
+    assert isinstance(quantiles, dict)
+    assert (quantiles["0.5"], quantiles["0.99"]) == (0.001, 0.01)
+    assert values["event_loop_idle_ratio"] == 0.75
+    assert (values["log_bytes"], values["disk_bytes"], values["disk_free_bytes"]) == (3, 100, 40)
+    assert values["log_warnings"] == {"slow step": 2}
+
+
+def test_static_voters_are_ignored_if_the_log_has_voters() -> None:
+    controller = active()
+    known = process(has_static_voters=True)
+    assert controller.node.core.kraft_version == 0
+    assert read(controller.node, controller.counted, known, controller.now)["static_voters_ignored"] == 0
 
 
 def test_partitions_without_a_leader_and_with_another_than_the_preferred_one() -> None:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kraft_wire.metrics.windows import LATENCY_SLOTS, RATE_SLOTS, SLOT_MS, Histogram, Latency, RecentCount
+from kraft_wire.metrics.windows import (
+    LATENCY_SLOTS,
+    RATE_SLOTS,
+    SLOT_MS,
+    Histogram,
+    Latency,
+    RecentCount,
+    RecentGrowth,
+    quantile,
+)
 
 
 def test_a_rate_is_that_of_the_last_whole_slots() -> None:
@@ -42,3 +51,36 @@ def test_a_value_at_a_bound_is_below_it() -> None:
     for value in (0, 1, 1.5, 10, 11):
         histogram.add(value)
     assert histogram.counts == [2, 2, 1]
+
+
+MINUTE_MS = LATENCY_SLOTS * SLOT_MS
+
+
+def test_growth_is_that_of_the_last_minute() -> None:
+    growth = RecentGrowth()
+    assert growth.since(0, [10, 1]) == [10, 1], "since the start"
+    assert growth.since(MINUTE_MS, [30, 1]) == [20, 0]
+    assert growth.since(MINUTE_MS + 10, [31, 1]) == [21, 0]
+    assert growth.since(2 * MINUTE_MS, [35, 2]) == [5, 1]
+
+
+def test_growth_is_the_same_for_whoever_asks_often() -> None:
+    growth = RecentGrowth()
+    for now_ms in range(0, 3 * MINUTE_MS, 100):
+        last = growth.since(now_ms, [now_ms])
+    assert MINUTE_MS <= last[0] <= MINUTE_MS + SLOT_MS
+
+
+def test_growth_since_the_scrape_before() -> None:
+    growth = RecentGrowth()
+    growth.since(0, [1])
+    assert growth.since(10 * MINUTE_MS, [5]) == [4]
+    assert growth.since(20 * MINUTE_MS, [6]) == [1]
+
+
+def test_a_quantile_is_the_bound_of_its_class() -> None:
+    bounds, counts = (1, 10, 100), [50, 49, 0, 1]
+    assert quantile(bounds, counts, 0.5) == 1
+    assert quantile(bounds, counts, 0.99) == 10
+    assert quantile(bounds, counts, 0.999) == 100, "the last class has no bound"
+    assert quantile(bounds, [0, 0, 0, 0], 0.5) == 0

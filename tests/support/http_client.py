@@ -5,7 +5,11 @@ from __future__ import annotations
 import http.client
 from typing import NamedTuple
 
+from prometheus_client.metrics_core import Metric
+
 from tests.support.controller_process import GIVE_UP_S, ControllerProcess
+from tests.support.scrapes import parsed
+from tests.support.waiting import wait_until
 
 HTTP = {"kraft.wire.http.listener": "127.0.0.1:0"}
 """A listener at a free port."""
@@ -34,3 +38,16 @@ def http_get(process: ControllerProcess, path: str, accept: str = "*/*", method:
         return HttpAnswer(response.status, response.headers["Content-Type"], response.read().decode())
     finally:
         connection.close()
+
+
+def scraped(process: ControllerProcess, content_type: str) -> dict[str, Metric]:
+    """Return the families of a scrape by name, that of a counter without _total."""
+    answer = http_get(process, "/metrics", content_type)
+    assert answer.status == 200
+    assert answer.content_type.startswith(content_type)
+    return parsed(answer.text, content_type)
+
+
+def wait_until_ready(process: ControllerProcess) -> None:
+    """Wait until /readyz says so."""
+    wait_until(lambda: http_get(process, "/readyz").status == 200, "a ready controller")

@@ -159,6 +159,14 @@ class BrokerSessions:
         ]
         return [(broker_id, epoch) for _, broker_id, epoch in sorted(stale)]
 
+    def silences_ms(self, now_ms: int) -> dict[int, int]:
+        """Return for how long the brokers whose sessions count have been silent, by their ids."""
+        return {
+            broker_id: now_ms - session.last_contact_ms
+            for broker_id, session in self._sessions.items()
+            if session.last_contact_ms is not None
+        }
+
     def controlled_shutdown_offset(self, broker_id: int) -> int:
         """Return the offset that ``ShutdownBegun`` set, or -1."""
         session = self._sessions.get(broker_id)

@@ -7,6 +7,7 @@ from traceback import format_exception
 from typing import Final
 
 import h11
+import msgspec
 import trio
 
 from kraft_wire.server.http.pages import Answer, Pages
@@ -79,15 +80,15 @@ class HttpConnection:
                     if body_bytes > MAX_BODY_BYTES:
                         raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
                 case h11.EndOfMessage() if request is not None:
-                    await self._send(self._answer(request), has_body=request.method != b"HEAD")
+                    await self._send(await self._answer(request), has_body=request.method != b"HEAD")
                     return
                 case _:
                     return  # the client has closed its side
 
-    def _answer(self, request: h11.Request) -> Answer:
-        """Return the answer of a page. An error of ours in it must not end the controller."""
+    async def _answer(self, request: h11.Request) -> Answer:
+        """Return the answer of a page, whole. An error of ours in it must not end the controller."""
         try:
-            return self._page(request)
+            return await _whole(self._page(request))
         except Exception as error:  # noqa: BLE001 - a page only reads: its failure is that of one request
             log.error(
                 "page failed",
@@ -95,7 +96,7 @@ class HttpConnection:
                 error=repr(error),
                 traceback="".join(format_exception(error)),
             )
-            return Answer(500, b"internal error: see the log of this controller\n")
+            return Answer(500, [b"internal error: see the log of this controller\n"])
 
     def _page(self, request: h11.Request) -> Answer:
         accept = ",".join(value.decode("latin-1") for name, value in request.headers if name == b"accept")
@@ -104,18 +105,19 @@ class HttpConnection:
     async def _refuse(self, error: h11.RemoteProtocolError) -> None:
         """Tell the client why, if no response has begun, and read no further."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            answer = Answer(error.error_status_hint, f"{error}\n".encode())
+            answer = Answer(error.error_status_hint, [f"{error}\n".encode()])
             await self._send(answer, is_last=True)
 
     async def _send(self, answer: Answer, *, is_last: bool = False, has_body: bool = True) -> None:
-        headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
+        body = b"".join(answer.body)
+        headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(body)))]
         if answer.allow is not None:
             headers.append(("Allow", answer.allow))
         if is_last:
             headers.append(("Connection", "close"))
         status = HTTPStatus(answer.status)
         response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
-        pieces = [response, h11.Data(data=answer.body if has_body else b""), h11.EndOfMessage()]
+        pieces = [response, h11.Data(data=body if has_body else b""), h11.EndOfMessage()]
         await self._stream.send_all(b"".join(self._http.send(piece) or b"" for piece in pieces))
 
     async def _receive(self) -> bool:
@@ -123,3 +125,12 @@ class HttpConnection:
         data = await self._stream.receive_some(RECEIVE_BYTES)
         self._http.receive_data(bytes(data))
         return bool(data)
+
+
+async def _whole(answer: Answer) -> Answer:
+    """Return an answer whose body is made: others get their turn between its pieces."""
+    pieces = []
+    for piece in answer.body:
+        pieces.append(piece)
+        await trio.lowlevel.checkpoint()
+    return msgspec.structs.replace(answer, body=pieces)

@@ -19,6 +19,11 @@ def report_trimming(log_start_offset: int, deleted_bytes: int) -> None:
     log.info("log trimmed", log_start_offset=log_start_offset, deleted_bytes=deleted_bytes)
 
 
+def report_loaded(snapshot_id: SnapshotId) -> None:
+    """Log that this node has taken its state from a snapshot: at the start, or after it was installed."""
+    log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+
+
 def report_snapshot(written: SnapshotWritten, took_ms: int) -> None:
     """Log that a snapshot of this node's state was written."""
     log.info(

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kraft_wire.controller.node import effects as nx
+from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
 
 log = get_logger(__name__)
@@ -26,6 +28,8 @@ class NodeReports:
         """Log what an operator should know of one step."""
         if type(event) is ShutDown:
             self._is_stopping = True
+        elif isinstance(event, StateLoaded) and _is_taken(event, effects):
+            report_loaded(event.snapshot_id)
         for effect in effects:
             report = REPORTS.get(type(effect))
             if report is not None:
@@ -95,6 +99,14 @@ class NodeReports:
 
     def _problem(self, effect: Problem) -> None:
         report_problem(effect)
+
+
+def _is_taken(loaded: StateLoaded, effects: Sequence[nx.NodeEffect]) -> bool:
+    """Whether the node took the state that was loaded; it frees that of a snapshot which is not the last one
+    installed."""
+    return not any(
+        isinstance(effect, nx.FreeState) and effect.metadata is loaded.metadata for effect in effects
+    )
 
 
 REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {

@@ -51,7 +51,7 @@ class StepTimes:
     def report(self) -> None:
         """Log the histogram of all steps so far: the number of steps up to each bound."""
         classes = {f"to_{bound}_ms": count for bound, count in zip(BOUNDS_MS, self.counts, strict=False)}
-        log.info("step times", **classes, above=self.counts[-1], longest_ms=round(self.longest_ms, 1))
+        log.info("step duration", **classes, above=self.counts[-1], longest_ms=round(self.longest_ms, 1))
 
 
 def _name(event: NodeEvent) -> str:

@@ -25,3 +25,16 @@ def test_a_leader_knows_which_voters_are_silent() -> None:
     assert silent(alive) == (), "a follower hears from the leader only"
     dead.start()
     quorum.run_until(lambda: silent(leader) == ())
+
+
+def test_a_leader_knows_what_voters_lack() -> None:
+    quorum = CoreQuorum(3).start()
+    leader = quorum.elect()
+    quorum.run_for(10_000)
+    dead, alive = (node for node in quorum.nodes.values() if node is not leader)
+    assert leader.running.lags == {dead.id: 0, alive.id: 0}
+    assert alive.running.lags == {}
+    dead.crash()
+    leader.propose(b"one", b"two")
+    quorum.run_for(FETCH_TIMEOUT_MS)
+    assert leader.running.lags == {dead.id: 2, alive.id: 0}

@@ -8,26 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from prometheus_client.metrics_core import Metric
 
 from kraft_wire.metrics.definitions import DEFINITIONS
 from tests.server.test_rolling_upgrade import Upgrade, old_ones
 from tests.support.controller_process import ControllerProcess, formatted
-from tests.support.http_client import HTTP, http_address, http_get
+from tests.support.http_client import HTTP, http_address, http_get, scraped, wait_until_ready
 from tests.support.live_quorum import Controllers
-from tests.support.scrapes import OPEN_METRICS, PARSERS, parsed
+from tests.support.scrapes import OPEN_METRICS, PARSERS
 from tests.support.waiting import wait_until
-
-
-def scraped(process: ControllerProcess, content_type: str) -> dict[str, Metric]:
-    answer = http_get(process, "/metrics", content_type)
-    assert answer.status == 200
-    assert answer.content_type.startswith(content_type)
-    return parsed(answer.text, content_type)
-
-
-def wait_until_ready(process: ControllerProcess) -> None:
-    wait_until(lambda: http_get(process, "/readyz").status == 200, "a ready controller")
 
 
 def test_a_controller_alone(tmp_path: Path) -> None:
@@ -39,9 +27,8 @@ def test_a_controller_alone(tmp_path: Path) -> None:
         for content_type in PARSERS:
             found = scraped(process, content_type)
             for definition in DEFINITIONS.values():
-                names = definition.names
-                for name in filter(None, (definition.name, names.a, names.b, names.c)):
-                    assert name.removesuffix("_total") in found
+                for name in (definition.name, *definition.names.all):
+                    assert name in found or name.removesuffix("_total") in found
             assert found["kafka_controller_kafkacontroller_activecontrollercount"].samples[0].value == 1
             assert found["process_open_fds"].samples[0].value > 5
         requests = {each.labels["api"]: each.value for each in found["kraft_wire_requests"].samples}

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from kraft_wire.metrics.health import Check
-from kraft_wire.server.http.pages import Pages
+from kraft_wire.server.http.pages import SAMPLES_AT_ONCE, Pages
+from tests.support.scrapes import PARSERS, parsed
 
 OPEN_METRICS = "application/openmetrics-text"
 PLAIN = "text/plain"
@@ -37,18 +38,33 @@ def test_metrics_in_the_format_that_the_client_accepts(accept: str, content_type
     answer = pages().answer("GET", "/metrics", accept)
     assert answer.status == 200
     assert answer.content_type.startswith(content_type)
-    assert b"a_gauge 7.0\n" in answer.body
-    assert answer.body.endswith(b"# EOF\n") == content_type.startswith(OPEN_METRICS)
+    body = b"".join(answer.body)
+    assert b"a_gauge 7.0\n" in body
+    assert body.endswith(b"# EOF\n") == content_type.startswith(OPEN_METRICS)
+
+
+@pytest.mark.parametrize("content_type", PARSERS)
+def test_many_metrics_come_in_pieces_that_are_one_text(content_type: str) -> None:
+    families = []
+    for number in range(30):
+        family = GaugeMetricFamily(f"gauge_{number}", "Its help", labels=["x"])
+        for value in range(SAMPLES_AT_ONCE // 10):
+            family.add_metric([str(value)], value)
+        families.append(family)
+    pieces = list(Pages(lambda: families, list).answer("GET", "/metrics", content_type).body)
+    assert len(pieces) == 4
+    found = parsed(b"".join(pieces).decode(), content_type)
+    assert sum(len(family.samples) for family in found.values()) == 30 * (SAMPLES_AT_ONCE // 10)
 
 
 def test_a_ready_node() -> None:
     answer = pages([Check("leader", None), Check("disk", None)]).answer("GET", "/readyz", "")
-    assert (answer.status, answer.body) == (200, b"leader: ok\ndisk: ok\n")
+    assert (answer.status, b"".join(answer.body)) == (200, b"leader: ok\ndisk: ok\n")
 
 
 def test_an_unready_node_says_why() -> None:
     answer = pages([Check("leader", "none is known"), Check("disk", None)]).answer("GET", "/readyz", "")
-    assert (answer.status, answer.body) == (503, b"leader: none is known\ndisk: ok\n")
+    assert (answer.status, b"".join(answer.body)) == (503, b"leader: none is known\ndisk: ok\n")
 
 
 def test_a_node_that_is_not_ready_is_alive() -> None:

@@ -7,7 +7,10 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from kraft_wire.controller.node.effects import NodeNotice
+from kraft_wire.controller.node.effects import FreeState, NodeNotice
+from kraft_wire.controller.node.events import StateLoaded
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.effects import LostLeadership, ReadyToStop, RoleChanged
 from kraft_wire.raft.events import Now, ShutDown, Tick
 from kraft_wire.raft.roles import Role
@@ -44,6 +47,16 @@ def test_a_candidate_has_no_leader(caplog: pytest.LogCaptureFixture) -> None:
     roles = [RoleChanged(Role.FOLLOWER, 3, 1), RoleChanged(Role.PROSPECTIVE, 3, None)]
     NodeReports().stepped(Tick(), roles, NOW)
     assert [record.__dict__["fields"]["leader_id"] for record in caplog.records] == [1, None]
+
+
+def test_only_a_state_that_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    before, loaded = MetadataState(), MetadataState()
+    event = StateLoaded(SnapshotId(7, 2), loaded)
+    NodeReports().stepped(event, [FreeState(loaded)], NOW)
+    assert _levels(caplog) == []
+    NodeReports().stepped(event, [FreeState(before)], NOW)
+    assert _levels(caplog) == [("INFO", "snapshot loaded")]
 
 
 def test_leadership_that_is_lost_in_a_shutdown_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -38,7 +38,7 @@ async def test_the_histogram_is_logged_every_hour(
     times.note(Tick(), [], 3.0)
     with trio.move_on_after(2.5 * REPORT_SECONDS):
         await times.report_regularly()
-    assert [record.message for record in caplog.records] == ["step times"] * 2
+    assert [record.message for record in caplog.records] == ["step duration"] * 2
 
 
 def test_every_step_is_in_one_class() -> None:
