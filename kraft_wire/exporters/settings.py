@@ -108,6 +108,7 @@ class _Reader:
             return None
         kind = self._value(_TYPE)
         if not isinstance(kind, str) or kind not in KINDS:
+            self._refuse_unknown((*COMMON_KEYS, *(key for each in KINDS.values() for key in each.keys)))
             return None
         own_keys = KINDS[kind].keys
         self._refuse_unknown((*COMMON_KEYS, *own_keys))
