@@ -45,8 +45,8 @@ OWN_KEYS: Final = {
             "LIST",
             "",
             distinct=True,
-            documentation="The names of the exporters that the active controller runs. Each has keys of its own:"
-            f" {EXPORTER_PREFIX}NAME.type and others.",
+            documentation="The names of the exporters that the active controller runs. Each has keys of its"
+            f" own: {EXPORTER_PREFIX}NAME.type and others.",
         ),
         ConfigKey(
             HTTP_LISTENER_KEY,

@@ -33,9 +33,9 @@ def main(arguments: Sequence[str]) -> None:
     """Run the process."""
     (folder,) = arguments
     os.nice(BELOW_THE_CONTROLLER)
-    # Keys pressed in the controller's terminal are meant for the controller, which ends this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # A terminal, or a service manager, sends them to all processes. The controller ends this one.
+    for each in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     trio.run(run, Path(folder), trio.lowlevel.FdStream(os.dup(0)), trio.lowlevel.FdStream(os.dup(1)))
 
 

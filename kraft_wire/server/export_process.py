@@ -78,6 +78,7 @@ class ExportProcess:
                 case _:
                     continue
             self._news.set()
+            self._news = trio.Event()
 
     @property
     def _leads(self) -> bool:
@@ -105,7 +106,6 @@ class ExportProcess:
 
     async def _until_news_of(self, *, leading: bool) -> None:
         while self._leads is not leading:
-            self._news = trio.Event()
             await self._news.wait()
 
     async def _run_process(self) -> str | None:
@@ -126,7 +126,9 @@ class ExportProcess:
                 nursery.start_soon(child.keep_errors)
                 nursery.start_soon(self._positions.keep)
                 nursery.start_soon(self._feed, child)
+                nursery.start_soon(self._stop_when_lost, child)
                 await self._listen(child)
+                await child.end()
                 with trio.move_on_after(STOP_S):
                     await child.errors_ended.wait()
                 nursery.cancel_scope.cancel()
@@ -139,17 +141,20 @@ class ExportProcess:
         return None if child.is_stopped else child.problem
 
     async def _feed(self, child: _Child) -> None:
-        """Tell what is committed. When this node leads no more, the process is stopped."""
+        """Tell what is committed."""
         told = self._high_watermark
         begin = Begin(self._cluster, self._exporters, self._positions.known, told)
         await child.send(line_of(begin))
-        while self._leads:
-            self._news = trio.Event()
-            await self._news.wait()
-            if self._high_watermark > told:
-                told = self._high_watermark
-                await child.send(line_of(Committed(told)))
+        while True:
+            while self._high_watermark <= told:
+                await self._news.wait()
+            told = self._high_watermark
+            await child.send(line_of(Committed(told)))
             await trio.sleep(TELL_INTERVAL_S)
+
+    async def _stop_when_lost(self, child: _Child) -> None:
+        """Stop the process when this node leads no more, also if the process reads nothing."""
+        await self._until_news_of(leading=False)
         child.is_stopped = True
         await child.end()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -201,9 +202,16 @@ def test_an_exporter_that_fails_or_hangs_stops_no_other(writer: LogWriter, tmp_p
         assert _offsets(tmp_path / name) == list(range(writer.end_offset))
 
 
-def test_the_process_ends_with_its_controller(writer: LogWriter, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_signals_to_all_processes_leave_it_to_the_controller_to_end_it(
+    writer: LogWriter, tmp_path: Path, number: signal.Signals
+) -> None:
     with _Process(writer.partition, _exporters(tmp_path, audit="0"), 1) as process:
         process.wait_for_position("audit", 1)
+        process.process.send_signal(number)
+        writer.append(3)
+        process.advance(4)
+        process.wait_for_position("audit", 4)
         assert process.close() == 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import trio
+import trio.testing
 
 from kraft_wire.controller.node.effects import Activated, NodeEffect
 from kraft_wire.exporters.messages import Exported, Failing, Recovered, Restarted, Told, line_of
@@ -189,3 +190,19 @@ async def test_positions_that_can_not_be_written_stop_nothing(
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped")
     assert (tmp_path / POSITIONS_FILE).exists()
+
+
+async def test_a_process_that_reads_nothing_is_stopped_nevertheless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.STOP_S", 0.1)
+    monkeypatch.setattr("kraft_wire.server.export_process.TELL_INTERVAL_S", 0.0)
+    _program(tmp_path, monkeypatch, "exec sleep 1000")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        for offset in range(100_000, 106_000):  # more than a pipe holds
+            _step(process, HighWatermarkAdvanced(offset))
+            await trio.testing.wait_all_tasks_blocked()
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
