@@ -64,7 +64,7 @@ class Exporting:
         """Report a step that hangs, once."""
         if self._busy_since_ms is not None and _now_ms() - self._busy_since_ms >= HANGS_MS:
             self._busy_since_ms, self._has_hung = None, True
-            problem = f"no answer for {HANGS_MS // 1000} s; still waiting"
+            problem = f"no answer for {HANGS_MS / 1000:g} s; still waiting"
             self._tell(Failing(self.name, problem, self._cursor.failures, None))
 
     async def run(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from kraft_wire.exporters.messages import (
     told_in,
 )
 from kraft_wire.exporters.settings import ExporterSettings, read_exporters
+from kraft_wire.log.batch import encode_batch
 from tests.support.controller_process import GIVE_UP_S
 from tests.support.metadata_logs import LogWriter
 from tests.support.waiting import wait_until
@@ -168,6 +170,19 @@ def test_a_trimmed_log_begins_again_with_the_snapshot(writer: LogWriter, tmp_pat
         process.wait_for_position("audit", 12)
         assert process.of(Restarted) == [Restarted("audit", 4, "the log begins at offset 10", 10)]
     assert _offsets(tmp_path / "audit") == [*[9] * 10, 10, 11]
+
+
+def test_a_record_of_a_newer_release_is_exported_as_it_is(writer: LogWriter, tmp_path: Path) -> None:
+    value = b"\x01\x63\x00\x07"
+    writer.log.append([encode_batch(1, 1, 1000, [value])])
+    writer.append(1)
+    with _Process(writer.partition, _exporters(tmp_path, audit="0"), 3) as process:
+        process.wait_for_position("audit", 3)
+        assert process.of(Failing) == []
+    _, unknown, known = exported_lines(tmp_path / "audit")
+    assert (unknown["offset"], unknown["type"], unknown["data"]) == (1, "Unknown", None)
+    assert base64.b64decode(unknown["raw"]) == value
+    assert (known["offset"], known["type"]) == (2, "TopicRecord")
 
 
 def test_an_exporter_that_fails_or_hangs_stops_no_other(writer: LogWriter, tmp_path: Path) -> None:

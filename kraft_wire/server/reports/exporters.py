@@ -22,7 +22,7 @@ class ExporterReports:
     """The log of the exporters. An exporter that fails again and again doesn't fill it."""
 
     def __init__(self) -> None:
-        self._limits: dict[str, WarningLimit] = {}
+        self._limits: dict[tuple[str, bool], WarningLimit] = {}
 
     def started(self, exporters: Sequence[str], pid: int, high_watermark: int) -> None:
         log.info("exporters started", exporters=list(exporters), pid=pid, high_watermark=high_watermark)
@@ -35,11 +35,12 @@ class ExporterReports:
         log.error("exporters ended", reason=problem, retry_ms=retry_ms)
 
     def failing(self, told: Failing) -> None:
-        limit = self._limits.setdefault(told.exporter, WarningLimit(FAILING_INTERVAL_S))
-        if not limit.add(trio.current_time()) and not told.traceback:
+        is_bug = bool(told.traceback)
+        limit = self._limits.setdefault((told.exporter, is_bug), WarningLimit(FAILING_INTERVAL_S))
+        if not limit.add(trio.current_time()):
             return
-        fields = {"traceback": told.traceback} if told.traceback else {}
-        report = log.error if told.traceback else log.warning
+        fields = {"traceback": told.traceback} if is_bug else {}
+        report = log.error if is_bug else log.warning
         report(
             "exporter failing",
             exporter=told.exporter,
@@ -50,7 +51,8 @@ class ExporterReports:
         )
 
     def recovered(self, told: Recovered) -> None:
-        self._limits.pop(told.exporter, None)
+        for is_bug in (False, True):
+            self._limits.pop((told.exporter, is_bug), None)
         log.info("exporter recovered", exporter=told.exporter, failures=told.failures)
 
     def restarted(self, told: Restarted) -> None:
