@@ -190,7 +190,7 @@ class Cursor:
 
     def _begin_again(self, view: LogView, reason: str) -> Restart:
         wanted = self._start if self.position is None else self.position
-        self.position = None
+        self.position, self._start = None, SNAPSHOT_AND_TAIL
         self._begin_with_state(view)
         position = wanted if isinstance(wanted, int) else view.start_offset
         return Restart(position, reason, None if view.snapshot is None else view.snapshot.end_offset)

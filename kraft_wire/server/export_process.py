@@ -42,6 +42,8 @@ TELL_INTERVAL_S: Final = 0.01
 """The high watermark is told at most so often."""
 STOP_S: Final = 2.0
 """The process is killed if it needs longer to end."""
+STEADY_S: Final = 60.0
+"""A process that ends after this time is started again at once, nearly: its end isn't one of a row."""
 _ERROR_BYTES: Final = 4096
 """The end of what the process writes to its standard error is kept for the log."""
 
@@ -60,7 +62,6 @@ class ExportProcess:
         self._high_watermark = 0
         self._epoch_start = 0
         self._is_active = False
-        self._failures = 0
         self._news = trio.Event()
 
     def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
@@ -92,14 +93,15 @@ class ExportProcess:
         while True:
             await self._until_news_of(leading=True)
             await self._positions.load()
-            self._failures = 0
+            failures = 0
             while self._leads:
+                began_s = trio.current_time()
                 problem = await self._run_process()
                 if problem is None:
                     self._reports.stopped()
                     break
-                self._failures += 1
-                retry_ms = pause_ms(self._failures, random.random())
+                failures = 1 if trio.current_time() - began_s >= STEADY_S else failures + 1
+                retry_ms = pause_ms(failures, random.random())
                 self._reports.ended(problem, retry_ms)
                 with trio.move_on_after(retry_ms / 1000):
                     await self._until_news_of(leading=False)
@@ -172,7 +174,6 @@ class ExportProcess:
     def _take(self, told: Told) -> None:
         match told:
             case Exported(exporter, position):
-                self._failures = 0
                 self._positions.note(exporter, position)
             case Failing():
                 self._reports.failing(told)

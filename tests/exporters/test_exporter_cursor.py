@@ -196,6 +196,16 @@ def test_a_log_that_is_trimmed_under_a_slow_exporter_restarts_it() -> None:
     assert cursor.next_step(NOW_MS) == ReadSnapshot(SNAPSHOT)
 
 
+@pytest.mark.parametrize("start", ["tail", 90, "snapshot+tail"])
+def test_a_restart_begins_with_the_state_even_if_its_snapshot_is_gone(start: Start) -> None:
+    cursor = Cursor(start, 30, 100)
+    assert _looked(cursor, LogView(40, SNAPSHOT)) is not None
+    cursor.must_look()
+    newer = SnapshotId(80, 2)
+    assert _looked(cursor, LogView(80, newer)) is None
+    assert cursor.next_step(NOW_MS) == ReadSnapshot(newer)
+
+
 class _World:
     """A log that grows and is trimmed, files that fail, a sink that fails, and a process that is killed."""
 
