@@ -15,6 +15,9 @@ LEAST_HELD_BYTES: Final = 16 * 1024 * 1024
 LEAST_REQUEST_ENTRIES: Final = 100
 DRAFT_LISTENERS_KEY: Final = "kraft.wire.kip853.draft.listeners"
 HTTP_LISTENER_KEY: Final = "kraft.wire.http.listener"
+EXPORTERS_KEY: Final = "kraft.wire.exporters"
+EXPORTER_PREFIX: Final = "kraft.wire.exporter."
+"""The keys of each exporter begin with it, followed by the exporter's name and a dot."""
 PREFIX: Final = "kraft.wire."
 """All our own keys begin with it, and none of Kafka's."""
 
@@ -36,6 +39,14 @@ OWN_KEYS: Final = {
             distinct=True,
             documentation="The controller listeners that speak KIP-853 as it was drafted, not as it was"
             " released. Kafka's own controllers and brokers can't use them.",
+        ),
+        ConfigKey(
+            EXPORTERS_KEY,
+            "LIST",
+            "",
+            distinct=True,
+            documentation="The names of the exporters that the active controller runs. Each has keys of its"
+            f" own: {EXPORTER_PREFIX}NAME.type and others.",
         ),
         ConfigKey(
             HTTP_LISTENER_KEY,

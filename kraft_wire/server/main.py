@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from kraft_wire.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from kraft_wire.controller.node.node import Node
+    from kraft_wire.server.export_process import ExportProcess
     from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128
@@ -68,7 +69,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     dialects = _dialects(config)
     monitor = _monitor(node, store, config) if http_bound else None
     http_files = 0 if monitor is None else monitor.files
-    taps: list[Tap] = [NodeReports(), watch]
+    export = _export_process(config, store)
+    taps: list[Tap] = [NodeReports(), watch, *([] if export is None else [export])]
     owner = NodeOwner(
         node,
         store,
@@ -99,8 +101,9 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(watch_files, store.check_files)
             nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters, owner.known_peers)
             nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
-            if monitor is not None:
-                nursery.start_soon(_serve_http, http_bound[0], monitor, owner)
+            nursery.start_soon(_serve_http, http_bound, monitor, owner)
+            if export is not None:
+                nursery.start_soon(export.run)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)
@@ -128,13 +131,24 @@ def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
     )
 
 
-async def _serve_http(bound: Bound, monitor: Monitor, owner: NodeOwner) -> None:
-    """Serve metrics and health until cancelled."""
+def _export_process(config: ServerConfig, store: Store) -> ExportProcess | None:
+    """Return the exporters. Controllers without any don't pay for their modules."""
+    if not config.exporters:
+        return None
+    from kraft_wire.server.export_process import ExportProcess
+
+    return ExportProcess(config.exporters, store.folder.partition_path, store.properties.cluster_id)
+
+
+async def _serve_http(bound: Sequence[Bound], monitor: Monitor | None, owner: NodeOwner) -> None:
+    """Serve metrics and health until cancelled, if there is a listener for them."""
+    if monitor is None:
+        return
     from kraft_wire.server.http.listener import HttpListener
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(monitor.run)
-        nursery.start_soon(HttpListener(bound, monitor.pages(owner.step_times, owner.peers.traffic)).run)
+        nursery.start_soon(HttpListener(bound[0], monitor.pages(owner.step_times, owner.peers.traffic)).run)
 
 
 def _dialects(config: ServerConfig) -> dict[str, Dialect]:

@@ -15,6 +15,7 @@ from kraft_wire.log.files import (
 )
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot, snapshot_file_name
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
@@ -70,6 +71,16 @@ class LogWriter:
         """Append a batch of ``count`` records."""
         begin = self.end_offset
         values = [topic(offset) for offset in range(begin, begin + count)]
+        self.log.append([encode_batch(begin, self.epoch, begin * 1000, values)])
+        self.log.flush()
+
+    def remove_topics(self, *offsets: int) -> None:
+        """Append a batch that removes the topics which the records with these offsets created."""
+        begin = self.end_offset
+        values = [
+            encode_metadata_record(RemoveTopicRecord(Uuid((offset + 1).to_bytes(16))), 0)
+            for offset in offsets
+        ]
         self.log.append([encode_batch(begin, self.epoch, begin * 1000, values)])
         self.log.flush()
 

@@ -90,6 +90,12 @@ class ConfigReader:
         value = self.get(name)
         return value if isinstance(value, str) else ""
 
+    def beginning_with(self, prefix: str) -> dict[str, str]:
+        """Return the keys of the file that begin so, which no table defines, with their texts."""
+        found = {name: text for name, text in self._properties.items() if name.startswith(prefix)}
+        self._used.update(found)
+        return found
+
     def is_set(self, name: str) -> bool:
         """Whether the file gives the key."""
         return name in self._properties

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import javaproperties
 import msgspec
@@ -29,8 +30,14 @@ from kraft_wire.server.config.endpoints import (
     parse_bootstrap_servers,
     parse_voters,
 )
+from kraft_wire.server.config.exporter_keys import exporters
 from kraft_wire.server.config.reader import ConfigError, ConfigReader, config_key
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
+
+if TYPE_CHECKING:
+    from kraft_wire.exporters.settings import ExporterSettings
+else:
+    ExporterSettings = object  # its module is imported only if there are exporters
 
 QUORUM_PREFIX = "controller.quorum."
 VOTERS = f"{QUORUM_PREFIX}voters"
@@ -98,11 +105,13 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class ServerConfig(NodeConfig, frozen=True, kw_only=True):
     """A controller's properties. ``listeners`` are the addresses to bind; port 0 is any free port. Those of
-    ``drafted_listeners`` speak KIP-853 as it was drafted. ``http_listener`` is None if there is none."""
+    ``drafted_listeners`` speak KIP-853 as it was drafted. ``http_listener`` is None if there is none.
+    ``exporters`` run while this node is the active controller."""
 
     listeners: tuple[Endpoint, ...]
     drafted_listeners: tuple[str, ...]
     http_listener: Endpoint | None = None
+    exporters: tuple[ExporterSettings, ...] = ()
     quorum: QuorumSettings
     sockets: SocketSettings
     metadata_log: MetadataLogSettings
@@ -146,6 +155,7 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
         "listeners": controller_listeners(reader),
         "drafted_listeners": drafted_listeners(reader),
         "http_listener": http_listener(reader),
+        "exporters": exporters(reader),
         "quorum": _group(reader, QuorumSettings, QUORUM_PREFIX) | {"bootstrap_servers": _bootstrap(reader)},
         "sockets": _group(reader, SocketSettings),
         "metadata_log": _group(reader, MetadataLogSettings),

@@ -439,3 +439,30 @@ def test_a_bad_address_of_the_http_listener_is_a_problem(address: str, problem: 
     (text,) = problems_of({"kraft.wire.http.listener": address, "listeners": "CONTROLLER://:9093"})
     assert text.startswith("kraft.wire.http.listener: ")
     assert problem in text
+
+
+def test_exporters_are_read_by_their_names() -> None:
+    keys = {
+        "kraft.wire.exporters": "audit",
+        "kraft.wire.exporter.audit.type": "jsonl",
+        "kraft.wire.exporter.audit.path": "/var/audit",
+    }
+    config = server_config(MINIMAL | keys, "f")
+    assert [exporter.name for exporter in config.exporters] == ["audit"]
+    assert config.warnings == ()
+    assert server_config(MINIMAL, "f").exporters == ()
+
+
+def test_problems_of_exporters_are_told_with_all_others() -> None:
+    keys = {"kraft.wire.exporters": "audit", "kraft.wire.exporter.audit.typ": "jsonl", "node.id": "-1"}
+    assert problems_of(keys) == (
+        "node.id=-1: must be at least 0",
+        "kraft.wire.exporter.audit.type: is missing",
+        "kraft.wire.exporter.audit.typ: an exporter of this type has no such key; the nearest is type",
+    )
+    assert problems_of({"kraft.wire.exporter.audit.type": "jsonl"}) == (
+        "kraft.wire.exporter.audit.type: kraft.wire.exporters names no exporter 'audit'",
+    )
+    assert problems_of({"kraft.wire.exporter": "audit"}) == (
+        "kraft.wire.exporter is not a key of kraft-wire; the nearest is kraft.wire.exporters",
+    )

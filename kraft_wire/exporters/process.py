@@ -1,0 +1,111 @@
+"""Run all exporters of a controller: ``python -m kraft_wire.exporters FOLDER``.
+
+The first line of standard input is a ``Begin``, each further one a ``Committed``; standard output has what is
+``Told`` (``messages.py``). The process ends when its standard input, which the controller holds open, is
+closed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from kraft_wire.exporters.exporting import Exporting
+from kraft_wire.exporters.kinds import KINDS
+from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
+from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.exporters.sinks import Sink
+
+BELOW_THE_CONTROLLER: Final = 10
+"""The niceness of the process: the controllers on this machine come first."""
+LOOK_S: Final = 1.0
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the process."""
+    (folder,) = arguments
+    os.nice(BELOW_THE_CONTROLLER)
+    # A terminal, or a service manager, sends them to all processes. The controller ends this one.
+    for each in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    trio.run(run, Path(folder), trio.lowlevel.FdStream(os.dup(0)), trio.lowlevel.FdStream(os.dup(1)))
+
+
+async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc.SendStream) -> None:
+    """Export until nobody holds the other end of ``receiving`` or of ``sending`` any more."""
+    lines = _lines(receiving)
+    async for line in lines:
+        begin = msgspec.json.decode(line, type=Begin)
+        break
+    else:
+        return
+    outbox = _Outbox(sending)
+    exporters = [
+        Exporting(settings, begin, folder, _sink(settings), outbox.put, random.random)
+        for settings in begin.exporters
+    ]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outbox.run, nursery.cancel_scope)
+        nursery.start_soon(_complain, exporters)
+        for exporter in exporters:
+            nursery.start_soon(exporter.run)
+        async for line in lines:
+            high_watermark = msgspec.json.decode(line, type=Committed).high_watermark
+            for exporter in exporters:
+                exporter.advance(high_watermark)
+        nursery.cancel_scope.cancel()
+
+
+def _sink(settings: ExporterSettings) -> Sink:
+    sink: Sink = import_module(KINDS[settings.kind].module).make_sink(settings)
+    return sink
+
+
+async def _complain(exporters: Sequence[Exporting]) -> None:
+    while True:
+        await trio.sleep(LOOK_S)
+        for exporter in exporters:
+            exporter.complain()
+
+
+async def _lines(stream: trio.abc.ReceiveStream) -> AsyncIterator[bytes]:
+    buffer = b""
+    async for data in stream:
+        *lines, buffer = (buffer + data).split(b"\n")
+        for line in lines:
+            yield line
+
+
+class _Outbox:
+    """Messages on their way to the controller. Of those of one kind about one exporter only the last is kept
+    until it is sent."""
+
+    def __init__(self, stream: trio.abc.SendStream) -> None:
+        self._stream = stream
+        self._waiting: dict[tuple[type[Told], str], Told] = {}
+        self._news = trio.Event()
+
+    def put(self, message: Told) -> None:
+        key = type(message), message.exporter
+        self._waiting.pop(key, None)
+        self._waiting[key] = message
+        self._news.set()
+
+    async def run(self, scope: trio.CancelScope) -> None:
+        """Send until cancelled; cancel ``scope`` if nobody reads any more."""
+        try:
+            while True:
+                await self._news.wait()
+                self._news = trio.Event()
+                waiting, self._waiting = self._waiting, {}
+                await self._stream.send_all(b"".join(map(line_of, waiting.values())))
+        except trio.BrokenResourceError:
+            scope.cancel()

@@ -1,0 +1,240 @@
+"""Read the records that an exporter wants from the controller's own files, without locks.
+
+Nothing below the high watermark changes any more, and an open file stays readable when it is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kraft_wire.exporters.cursor import LogView
+from kraft_wire.exporters.filters import Filter
+from kraft_wire.exporters.records import ExportRecord, log_records, snapshot_records
+from kraft_wire.log.batch import Batch
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
+from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
+from kraft_wire.logs.open_segment import SegmentFile, opened
+from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.errors import SegmentChanged
+from kraft_wire.storage.log.batch_reader import read_batches
+from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
+
+READ_BYTES: Final = 1024 * 1024
+"""About so many bytes of the log are one batch for the sink; at least one batch of the log."""
+
+
+class NotThere(Exception):
+    """Records or a snapshot that the folder doesn't hold, or not any more."""
+
+
+class Selection(NamedTuple):
+    """The wanted records of a part of the log, or of a snapshot. The reading goes on at ``next_offset``; None
+    inside a snapshot. ``is_backlog``: there is more to read at once."""
+
+    records: list[ExportRecord]
+    next_offset: int | None
+    is_backlog: bool
+
+
+class FolderReader:
+    """A reader for one exporter. All methods may block, and raise OSError and LogError for files that can't
+    be read; those that read raise NotThere."""
+
+    def __init__(self, folder: Path, wanted: Filter, *, read_bytes: int = READ_BYTES) -> None:
+        self._folder = folder
+        self._wanted = wanted
+        self._read_bytes = read_bytes
+        self._knows_topic_ids = not wanted.needs_topic_ids
+        self._log = _LogFile(folder)
+        self._snapshot: _SnapshotPages | None = None
+
+    def look(self) -> LogView:
+        """Return what the folder holds now."""
+        bases, snapshots = _listed(self._folder)
+        newest = snapshots[-1] if snapshots else None
+        if bases:
+            return LogView(bases[0], newest)
+        return LogView(0 if newest is None else newest.end_offset, newest)
+
+    def read_log(self, offset: int, end_offset: int) -> Selection:
+        """Return the wanted records of the next batches from ``offset`` on, below ``end_offset``."""
+        if not self._knows_topic_ids:
+            self._learn_topic_ids(offset)
+            self._knows_topic_ids = True
+        records: list[ExportRecord] = []
+        size_bytes = 0
+        for batch in self._log.batches(offset, end_offset):
+            records += [each for each in log_records(batch) if self._takes(each, offset)]
+            size_bytes += batch.header.size_bytes
+            if size_bytes >= self._read_bytes:
+                break
+        next_offset = max(offset, self._log.next_offset)
+        return Selection(records, next_offset, is_backlog=offset < next_offset < end_offset)
+
+    def read_snapshot(self, snapshot_id: SnapshotId) -> Selection:
+        """Return the wanted records of the next part of a snapshot."""
+        if self._snapshot is None or self._snapshot.id != snapshot_id:
+            self._forget_snapshot()
+            self._snapshot = _SnapshotPages(self._folder, snapshot_id)
+        records: list[ExportRecord] = []
+        size_bytes = 0
+        try:
+            for batch, found in self._snapshot.records:
+                records += filter(self._wanted.takes, found)
+                size_bytes += batch.header.size_bytes
+                if size_bytes >= self._read_bytes:
+                    return Selection(records, None, is_backlog=True)
+        except BaseException:
+            self._forget_snapshot()
+            raise
+        self._forget_snapshot()
+        self._knows_topic_ids = True
+        return Selection(records, snapshot_id.end_offset, is_backlog=True)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._log.close()
+        self._forget_snapshot()
+
+    def _takes(self, record: ExportRecord, offset: int) -> bool:
+        """Whether a record is wanted. The batch that holds ``offset`` may begin before it."""
+        if record.offset < offset:
+            self._wanted.learn(record)
+            return False
+        return self._wanted.takes(record)
+
+    def _learn_topic_ids(self, offset: int) -> None:
+        """Show the filter all topics that were created before an offset."""
+        bases, snapshots = _listed(self._folder)
+        before = [each for each in snapshots if each.end_offset <= offset]
+        begin = bases[0] if bases else 0
+        if before:
+            begin = before[-1].end_offset
+            with closing(_SnapshotPages(self._folder, before[-1])) as pages:
+                for _, found in pages.records:
+                    for record in found:
+                        self._wanted.learn(record)
+        with closing(_LogFile(self._folder)) as log:
+            for batch in log.batches(begin, offset):
+                for record in log_records(batch):
+                    self._wanted.learn(record)
+
+    def _forget_snapshot(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+
+
+class _SnapshotPages:
+    """An open snapshot. ``records`` yields each of its batches with the records to export."""
+
+    def __init__(self, folder: Path, snapshot_id: SnapshotId) -> None:
+        self.id = snapshot_id
+        with _if_there(f"the snapshot {snapshot_id.end_offset}-{snapshot_id.epoch} was deleted"):
+            store = SnapshotStore(folder, Disk())
+            with closing(store):
+                self._timestamp_ms = store.last_contained_log_timestamp_ms(snapshot_id)
+                self._reader = store.open_reader(snapshot_id)
+        self.records = self._read()
+
+    def _read(self) -> Iterator[tuple[Batch, list[ExportRecord]]]:
+        index = 1
+        for batch in self._reader.batches():
+            found = list(snapshot_records(batch, self.id, self._timestamp_ms, index))
+            index += len(found)
+            yield batch, found
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _LogFile:
+    """The segment in which the last reading ended. It stays open, so that the next one needs no search."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._fd = -1
+        self._base = -1
+        self._position = 0
+        self.next_offset = -1
+        """The offset after the last batch that was read."""
+
+    def batches(self, offset: int, end_offset: int) -> Iterator[Batch]:
+        """Yield the batches from the one that holds ``offset`` on, all below ``end_offset``. Raises NotThere,
+        CorruptBatch, OSError."""
+        if self._fd < 0 or self.next_offset != offset:
+            self._open(offset)
+        while True:
+            is_all = yield from self._rest_of_segment(offset, end_offset)
+            if is_all:
+                return
+            self._open(self.next_offset)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _rest_of_segment(self, offset: int, end_offset: int) -> Generator[Batch, None, bool]:
+        """Yield the batches of the open segment. Returns whether there are no more below ``end_offset``.
+
+        Bytes after it aren't looked at: the controller may be writing them just now.
+        """
+        if self.next_offset >= end_offset:
+            return True
+        size_bytes = os.fstat(self._fd).st_size
+        for position, batch in read_batches(self._fd, self._position, size_bytes):
+            header = batch.header
+            if header.base_offset != self.next_offset:
+                raise CorruptBatch(position, header.base_offset, f"offset {self.next_offset} should follow")
+            if header.next_offset > end_offset:
+                return True  # no part of a batch is committed before all of it
+            self._position = position + header.size_bytes
+            self.next_offset = header.next_offset
+            if self.next_offset > offset:
+                yield batch
+            if self.next_offset >= end_offset:
+                return True
+        return False
+
+    def _open(self, offset: int) -> None:
+        """Open the segment that should hold an offset, at the last batch that is known to begin before it."""
+        bases, _ = _listed(self._folder)
+        base = max((each for each in bases if each <= offset), default=None)
+        if base is None or (self._fd >= 0 and base <= self._base and offset == self.next_offset):
+            raise NotThere(f"the log has no segment with offset {offset}")
+        self.close()
+        path = self._folder / segment_file_name(base)
+        with _if_there(f"{path} was deleted"), opened(_segment(path, base)) as segment:
+            found = segment.at_or_before(offset)
+            self._fd = os.dup(segment.fd)
+        self._base, self._position, self.next_offset = base, found.position, found.base_offset
+
+
+def _segment(path: Path, base_offset: int) -> SegmentFile:
+    return SegmentFile(str(path), base_offset, path.stat().st_size)
+
+
+def _listed(folder: Path) -> tuple[list[int], list[SnapshotId]]:
+    """Return the base offsets of the segments and the ids of the snapshots, ascending, without the snapshot
+    of format."""
+    names = [path.name for path in folder.iterdir()]
+    segments = (parse_segment_file_name(name) for name in names)
+    snapshots = (parse_snapshot_file_name(name) for name in names)
+    return (
+        sorted(base for base, suffix in filter(None, segments) if suffix == LOG_SUFFIX),
+        sorted(id for id in snapshots if id is not None and id.end_offset),
+    )
+
+
+@contextmanager
+def _if_there(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, SegmentChanged):
+        raise NotThere(what) from None

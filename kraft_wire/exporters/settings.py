@@ -1,0 +1,181 @@
+"""Read the keys of exporters: ``kraft.wire.exporters`` names them, ``kraft.wire.exporter.NAME.…`` configures
+one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kraft_wire.configs.nearest import nearest
+from kraft_wire.configs.own_keys import EXPORTER_PREFIX, EXPORTERS_KEY
+from kraft_wire.configs.types import ConfigKey, InvalidConfigValue, Value
+from kraft_wire.exporters.kinds import KINDS
+from kraft_wire.protocol.messages import METADATA_RECORDS
+from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+
+SNAPSHOT_AND_TAIL: Final = "snapshot+tail"
+TAIL: Final = "tail"
+CONTROL_RECORDS: Final = ("LeaderChangeMessage", "KRaftVersionRecord", "VotersRecord")
+"""The records of raft itself, which are exported like those of the metadata."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TYPE: Final = ConfigKey("type", "STRING", required=True, allowed=tuple(KINDS))
+_START: Final = ConfigKey("start", "STRING", SNAPSHOT_AND_TAIL)
+_TYPES: Final = ConfigKey("types", "LIST", "", distinct=True)
+_TOPICS: Final = ConfigKey("topics", "LIST", "", distinct=True)
+_BROKERS: Final = ConfigKey("brokers", "LIST", "", distinct=True)
+_NO_OP: Final = ConfigKey("no-op", "BOOLEAN", "false")
+COMMON_KEYS: Final = (_TYPE, _START, _TYPES, _TOPICS, _BROKERS, _NO_OP)
+"""The keys that exporters of all kinds have."""
+
+Start = int | str
+"""The place where an exporter without a position begins: SNAPSHOT_AND_TAIL, TAIL, or an offset."""
+
+
+class FilterSettings(msgspec.Struct, frozen=True):
+    """The records to export; an empty tuple doesn't restrict them. See ``filters.Filter``."""
+
+    types: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+    no_op: bool = False
+
+
+class ExporterSettings(msgspec.Struct, frozen=True):
+    """One exporter. ``options`` are the values of its kind's own keys, defaults included."""
+
+    name: str
+    kind: str
+    start: Start
+    filter: FilterSettings
+    options: dict[str, Value]
+
+
+class Read(NamedTuple):
+    """The exporters that could be read, and what is wrong with the others."""
+
+    exporters: tuple[ExporterSettings, ...]
+    problems: tuple[str, ...]
+
+
+def read_exporters(names: Sequence[str], properties: Mapping[str, str]) -> Read:
+    """Return the exporters of these names. ``properties`` may hold other keys, too. A key of an exporter that
+    isn't named, and one that its kind doesn't have, are problems."""
+    exporters: list[ExporterSettings] = []
+    problems: list[str] = []
+    keys = _keys_by_exporter(properties)
+    for name in names:
+        reader = _Reader(name, keys.pop(name, {}))
+        found = reader.read()
+        problems += reader.problems
+        if found is not None and not reader.problems:
+            exporters.append(found)
+    problems += [
+        f"{EXPORTER_PREFIX}{name}.{key}: {EXPORTERS_KEY} names no exporter {name!r}{nearest(name, names)}"
+        for name, own in keys.items()
+        for key in own
+    ]
+    return Read(tuple(exporters), tuple(problems))
+
+
+def _keys_by_exporter(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for name in sorted(properties):
+        if name.startswith(EXPORTER_PREFIX):
+            exporter, _, key = name.removeprefix(EXPORTER_PREFIX).partition(".")
+            found.setdefault(exporter, {})[key] = properties[name]
+    return found
+
+
+class _Reader:
+    """The keys of one exporter, without their common beginning."""
+
+    def __init__(self, name: str, texts: Mapping[str, str]) -> None:
+        self.problems: list[str] = []
+        self._name = name
+        self._texts = texts
+
+    def read(self) -> ExporterSettings | None:
+        """Return the exporter; None if its name or its kind can't be used."""
+        if not _NAME.fullmatch(self._name):
+            self.problems.append(
+                f"{EXPORTERS_KEY}: {self._name!r} is no name of an exporter: use letters, digits, - and _,"
+                " at most 64"
+            )
+            return None
+        kind = self._value(_TYPE)
+        if not isinstance(kind, str) or kind not in KINDS:
+            self._refuse_unknown((*COMMON_KEYS, *(key for each in KINDS.values() for key in each.keys)))
+            return None
+        own_keys = KINDS[kind].keys
+        self._refuse_unknown((*COMMON_KEYS, *own_keys))
+        options = {key.name: self._value(key) for key in own_keys}
+        filters = FilterSettings(
+            self._record_types(),
+            tuple(self._list(_TOPICS)),
+            self._broker_ids(),
+            self._value(_NO_OP) is True,
+        )
+        given = {name: value for name, value in options.items() if value is not None}
+        return ExporterSettings(self._name, kind, self._start(), filters, given)
+
+    def _refuse_unknown(self, keys: Sequence[ConfigKey]) -> None:
+        known = [key.name for key in keys]
+        for name in self._texts:
+            if name not in known:
+                self._add(name, f"an exporter of this type has no such key{nearest(name, known)}")
+
+    def _start(self) -> Start:
+        text = self._value(_START)
+        if text in (SNAPSHOT_AND_TAIL, TAIL):
+            return str(text)
+        if isinstance(text, str) and re.fullmatch("[0-9]{1,18}", text):
+            return int(text)
+        self._add(_START.name, f"is {text!r}; use {SNAPSHOT_AND_TAIL}, {TAIL} or an offset")
+        return SNAPSHOT_AND_TAIL
+
+    def _record_types(self) -> tuple[str, ...]:
+        known = (*METADATA_RECORDS.values(), *CONTROL_RECORDS)
+        types = self._list(_TYPES)
+        for name in types:
+            if name not in known:
+                self._add(_TYPES.name, f"{name} is no type of record{nearest(name, known)}")
+        return tuple(types)
+
+    def _broker_ids(self) -> tuple[int, ...]:
+        texts = self._list(_BROKERS)
+        for text in texts:
+            if not re.fullmatch("[0-9]{1,10}", text):
+                self._add(_BROKERS.name, f"{text!r} is no broker's id")
+        return tuple(int(text) for text in texts if text.isdecimal())
+
+    def _list(self, key: ConfigKey) -> Iterable[str]:
+        value = self._value(key)
+        return value if isinstance(value, list) else ()
+
+    def _value(self, key: ConfigKey) -> Value | None:
+        """Return the value of a key, or its default. A bad value is a problem."""
+        text = self._texts.get(key.name)
+        if text is None:
+            if key.required:
+                self._add(key.name, "is missing")
+            return None if key.default is None else key.parse(key.default)
+        try:
+            return msgspec.structs.replace(key, name=self._full(key.name)).check(text)
+        except InvalidConfigValue as error:
+            self.problems.append(str(error))
+            return None if key.default is None else key.parse(key.default)
+
+    def _add(self, key: str, problem: str) -> None:
+        self.problems.append(f"{self._full(key)}: {problem}")
+
+    def _full(self, key: str) -> str:
+        return f"{EXPORTER_PREFIX}{self._name}.{key}"
+
+
+def wants_no_op(settings: FilterSettings) -> bool:
+    """Whether NoOpRecords are exported: they are if they are asked for by the key, or by their type."""
+    return settings.no_op or NoOpRecord.NAME in settings.types

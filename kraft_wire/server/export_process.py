@@ -1,0 +1,242 @@
+"""Run the exporters in a child process while this node is the active controller.
+
+The child (``kraft_wire.exporters.process``) reads the committed log from this node's own files. It gets the
+high watermark over a pipe, and ends when that is closed: its controller stopped, died, or leads no more.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from kraft_wire.controller.node.effects import Activated, NodeEffect
+from kraft_wire.controller.node.node import NodeEvent
+from kraft_wire.exporters.messages import (
+    Begin,
+    Committed,
+    Exported,
+    Failing,
+    Recovered,
+    Restarted,
+    Told,
+    line_of,
+    told_in,
+)
+from kraft_wire.exporters.retries import pause_ms
+from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
+from kraft_wire.raft.events import Now
+from kraft_wire.server.exporter_positions import ExporterPositions
+from kraft_wire.server.reports.exporters import ExporterReports
+
+TELL_INTERVAL_S: Final = 0.01
+"""The high watermark is told at most so often."""
+STOP_S: Final = 2.0
+"""The process is killed if it needs longer to end."""
+STEADY_S: Final = 60.0
+"""A process that ends after this time is started again at once, nearly: its end isn't one of a row."""
+_ERROR_BYTES: Final = 4096
+"""The end of what the process writes to its standard error is kept for the log."""
+
+
+class ExportProcess:
+    """The exporters of one controller (a ``Tap`` of the owner). ``run`` starts and stops their process."""
+
+    def __init__(self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str) -> None:
+        self._exporters = tuple(exporters)
+        self._folder = folder
+        self._cluster = cluster
+        self._reports = ExporterReports()
+        names = [exporter.name for exporter in self._exporters]
+        self._names = names
+        self._positions = ExporterPositions(folder, cluster, names, self._reports)
+        self._high_watermark = 0
+        self._epoch_start = 0
+        self._is_active = False
+        self._news = trio.Event()
+
+    def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
+        """Follow this node's leadership and the high watermark."""
+        for effect in effects:
+            match effect:
+                case HighWatermarkAdvanced(offset):
+                    self._high_watermark = offset
+                case BecameLeader():
+                    self._epoch_start = effect.epoch_start_offset
+                case Activated():
+                    self._is_active = True
+                case LostLeadership():
+                    self._is_active = False
+                case _:
+                    continue
+            self._news.set()
+            self._news = trio.Event()
+
+    @property
+    def _leads(self) -> bool:
+        """Whether this node is the active controller, and knows of everything that former leaders committed:
+        a record of its own epoch is committed."""
+        return self._is_active and self._high_watermark > self._epoch_start
+
+    async def run(self) -> None:
+        """Export whenever this node leads, until cancelled. Whatever happens to the exporters, the controller
+        goes on."""
+        while True:
+            await self._until_news_of(leading=True)
+            await self._positions.load()
+            failures = 0
+            while self._leads:
+                began_s = trio.current_time()
+                problem = await self._run_process()
+                if problem is None:
+                    self._reports.stopped()
+                    break
+                failures = 1 if trio.current_time() - began_s >= STEADY_S else failures + 1
+                retry_ms = pause_ms(failures, random.random())
+                self._reports.ended(problem, retry_ms)
+                with trio.move_on_after(retry_ms / 1000):
+                    await self._until_news_of(leading=False)
+
+    async def _until_news_of(self, *, leading: bool) -> None:
+        while self._leads is not leading:
+            await self._news.wait()
+
+    async def _run_process(self) -> str | None:
+        """Run the process until it ends, or until this node leads no more. Returns why it ended; None if it
+        was stopped."""
+        command = [sys.executable, "-m", "kraft_wire.exporters", os.fspath(self._folder)]
+        try:
+            child = _Child(
+                await trio.lowlevel.open_process(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                )
+            )
+        except OSError as error:
+            return f"{sys.executable} can't be started: {error}"
+        self._reports.started(self._names, child.process.pid, self._high_watermark)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(child.keep_errors)
+                nursery.start_soon(self._positions.keep)
+                nursery.start_soon(self._feed, child)
+                nursery.start_soon(self._stop_when_lost, child)
+                await self._listen(child)
+                await child.end()
+                with trio.move_on_after(STOP_S):
+                    await child.errors_ended.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.CancelScope(shield=True):
+                await child.end()
+                await child.close()
+                with trio.move_on_after(STOP_S):
+                    await self._positions.write()
+        return None if child.is_stopped else child.problem
+
+    async def _feed(self, child: _Child) -> None:
+        """Tell what is committed."""
+        told = self._high_watermark
+        begin = Begin(self._cluster, self._exporters, self._positions.known, told)
+        await child.send(line_of(begin))
+        while True:
+            while self._high_watermark <= told:
+                await self._news.wait()
+            told = self._high_watermark
+            await child.send(line_of(Committed(told)))
+            await trio.sleep(TELL_INTERVAL_S)
+
+    async def _stop_when_lost(self, child: _Child) -> None:
+        """Stop the process when this node leads no more, also if the process reads nothing."""
+        await self._until_news_of(leading=False)
+        child.is_stopped = True
+        await child.end()
+
+    async def _listen(self, child: _Child) -> None:
+        """Take what the exporters tell, until their process ends."""
+        async with aclosing(child.lines()) as lines:
+            async for line in lines:
+                try:
+                    told = told_in(line)
+                except msgspec.DecodeError as error:
+                    child.complaint = f"its process wrote {line[:100]!r}: {error}"
+                    return
+                self._take(told)
+
+    def _take(self, told: Told) -> None:
+        match told:
+            case Exported(exporter, position):
+                self._positions.note(exporter, position)
+            case Failing():
+                self._reports.failing(told)
+            case Recovered():
+                self._reports.recovered(told)
+            case Restarted():
+                self._reports.restarted(told)
+
+
+class _Child:
+    """The process and its pipes."""
+
+    def __init__(self, process: trio.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process = process
+        self.complaint = ""
+        self.is_stopped = False
+        self.errors_ended = trio.Event()
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._stderr = process.stderr
+        self._errors = b""
+
+    @property
+    def problem(self) -> str:
+        """Why the process ended: what it wrote to its standard error, or its exit status."""
+        words = self._errors.decode(errors="replace").strip()
+        return self.complaint or words or f"the process ended with status {self.process.returncode}"
+
+    async def send(self, line: bytes) -> None:
+        """Write a line. A process that reads no more is about to end."""
+        try:
+            await self._stdin.send_all(line)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            await trio.sleep_forever()  # until the reader of its standard output notices, too
+
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of its standard output."""
+        buffer = b""
+        async for data in self._stdout:
+            *lines, buffer = (buffer + data).split(b"\n")
+            for line in lines:
+                yield line
+
+    async def keep_errors(self) -> None:
+        """Read its standard error until it ends."""
+        async for data in self._stderr:
+            self._errors = (self._errors + data)[-_ERROR_BYTES:]
+        self.errors_ended.set()
+
+    async def end(self) -> None:
+        """Close its standard input, and kill it if it doesn't end soon."""
+        await self._stdin.aclose()
+        with trio.move_on_after(STOP_S):
+            await self.process.wait()
+            return
+        self.process.kill()
+        with trio.move_on_after(STOP_S):
+            await self.process.wait()
+
+    async def close(self) -> None:
+        """Close what is left of its pipes."""
+        await self._stdout.aclose()
+        await self._stderr.aclose()

@@ -1,0 +1,96 @@
+"""Keep the positions of exporters in ``exporters.json``, beside ``quorum-state``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from kraft_wire.exporters.positions import (
+    POSITIONS_FILE,
+    Positions,
+    kept,
+    parse_positions,
+    positions_text,
+)
+from kraft_wire.log.errors import MalformedFile
+from kraft_wire.server.reports.exporters import ExporterReports
+from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.errors import DiskFailed
+
+WRITE_INTERVAL_S: Final = 1.0
+"""Positions are written so often; after a crash records of this time are exported once more."""
+CORRUPT_SUFFIX: Final = ".corrupt"
+
+
+class ExporterPositions:
+    """The positions of these exporters, in memory and on disk. The disk is only touched in threads."""
+
+    def __init__(
+        self, folder: Path, cluster: str, exporters: Collection[str], reports: ExporterReports
+    ) -> None:
+        self.known: Positions = {}
+        self._path = folder / POSITIONS_FILE
+        self._cluster = cluster
+        self._exporters = exporters
+        self._reports = reports
+        self._written: Positions = {}
+        self._changed = trio.Event()
+        self._one_writer = threading.Lock()
+
+    async def load(self) -> None:
+        """Read the file. Positions of exporters that are no longer configured are left out. A damaged file is
+        set aside."""
+        try:
+            self._written = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+        except (OSError, DiskFailed, MalformedFile) as error:
+            self._reports.positions_lost(self._path, str(error))
+            self._written = {}
+        self.known = kept(self._written, self._exporters)
+        if self.known != self._written:
+            self._changed.set()
+
+    def note(self, exporter: str, position: int) -> None:
+        """Take note of a position; it is written soon."""
+        self.known[exporter] = position
+        self._changed.set()
+
+    async def keep(self) -> None:
+        """Write the positions when they change, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            await self.write()
+            await trio.sleep(WRITE_INTERVAL_S)
+
+    async def write(self) -> None:
+        """Write the positions if they aren't written yet. What fails is reported, and tried again with the
+        next change."""
+        positions = dict(self.known)
+        if positions == self._written:
+            return
+        try:
+            await trio.to_thread.run_sync(self._replace, positions, abandon_on_cancel=True)
+        except DiskFailed as error:
+            self._reports.positions_not_kept(str(error))
+        else:
+            self._written = positions
+
+    def _read(self) -> Positions:
+        try:
+            text = self._path.read_text("utf-8", errors="replace")
+        except FileNotFoundError:
+            return {}
+        try:
+            return parse_positions(text, self._cluster)
+        except MalformedFile:
+            Disk().rename(self._path, self._path.with_name(POSITIONS_FILE + CORRUPT_SUFFIX))
+            raise
+
+    def _replace(self, positions: Positions) -> None:
+        # A disk of its own: whether positions can be written doesn't matter to the log.
+        with self._one_writer:
+            Disk().replace(self._path, positions_text(self._cluster, positions).encode())

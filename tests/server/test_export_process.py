@@ -1,0 +1,208 @@
+"""The supervisor of the exporters' process, without a controller."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from kraft_wire.controller.node.effects import Activated, NodeEffect
+from kraft_wire.exporters.messages import Exported, Failing, Recovered, Restarted, Told, line_of
+from kraft_wire.exporters.positions import POSITIONS_FILE
+from kraft_wire.exporters.settings import ExporterSettings, read_exporters
+from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
+from kraft_wire.raft.events import Now, Tick
+from kraft_wire.server.export_process import ExportProcess
+
+CLUSTER = "q3YRw3NrQz6yVPNUPcbbDA"
+GIVE_UP_S = 30.0
+LEADS = (BecameLeader(3, 10), Activated(3, 5), HighWatermarkAdvanced(11))
+
+
+@pytest.fixture(autouse=True)
+def _everything(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+def _exporters(folder: Path) -> tuple[ExporterSettings, ...]:
+    prefix = "kraft.wire.exporter.audit."
+    return read_exporters(["audit"], {f"{prefix}type": "jsonl", f"{prefix}path": str(folder)}).exporters
+
+
+def _step(process: ExportProcess, *effects: NodeEffect) -> None:
+    process.stepped(Tick(), effects, Now(0, 0))
+
+
+def _program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let a script run in the place of the exporters. The file "input" has what it was told."""
+    program = folder / "program"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+
+@asynccontextmanager
+async def _running(folder: Path) -> AsyncIterator[ExportProcess]:
+    process = ExportProcess(_exporters(folder), folder, CLUSTER)
+    with trio.fail_after(GIVE_UP_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(process.run)
+            yield process
+            nursery.cancel_scope.cancel()
+
+
+async def _until_logged(caplog: pytest.LogCaptureFixture, event: str, count: int = 1) -> dict[str, object]:
+    """Wait for an event, and return the fields of the last one."""
+    while len(found := [each for each in caplog.records if each.getMessage() == event]) < count:
+        await trio.sleep(0.01)
+    fields: dict[str, object] = found[-1].__dict__["fields"]
+    return fields
+
+
+def _printing(*told: Told) -> str:
+    return "\n".join(f"echo '{line_of(each).decode().strip()}'" for each in told)
+
+
+async def test_exporters_start_only_when_a_record_of_the_leaders_epoch_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before that, the leader may not know of everything that is committed."""
+    _program(tmp_path, monkeypatch, f"cat > {tmp_path}/input")
+    async with _running(tmp_path) as process:
+        _step(process, HighWatermarkAdvanced(7), *LEADS[:2])
+        _step(process, HighWatermarkAdvanced(10))
+        await trio.sleep(0.05)
+        assert not caplog.records
+        _step(process, HighWatermarkAdvanced(11))
+        await _until_logged(caplog, "exporters started")
+        _step(process, HighWatermarkAdvanced(12), HighWatermarkAdvanced(13))
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+    first, *_ = (tmp_path / "input").read_bytes().splitlines()
+    begin = msgspec.json.decode(first)
+    assert (begin["cluster"], begin["positions"]) == (CLUSTER, {})
+    assert 11 <= begin["high_watermark"] <= 13
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("kill -9 $$", "the process ended with status -9"),
+        ("echo 'no room for it' >&2; exit 1", "no room for it"),
+        ("echo nonsense; cat", "its process wrote b'nonsense': JSON is malformed"),
+    ],
+)
+async def test_a_process_that_ends_is_started_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    script: str,
+    reason: str,
+) -> None:
+    _program(tmp_path, monkeypatch, script)
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        fields = await _until_logged(caplog, "exporters ended", 3)
+        assert str(fields["reason"]).startswith(reason)
+        pauses = [
+            each.__dict__["fields"]["retry_ms"] for each in caplog.records if each.levelno == logging.ERROR
+        ]
+        assert pauses[0] <= 200 < 400 <= pauses[2] <= 800
+
+
+async def test_a_program_that_can_not_be_started_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        fields = await _until_logged(caplog, "exporters ended", 2)
+        assert "can't be started" in str(fields["reason"])
+
+
+async def test_what_exporters_tell_is_logged_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = (
+        Failing("audit", "no room", 1, 200),
+        Failing("audit", "no room", 2, 400),
+        Failing("audit", "a bug", 3, 800, "Traceback"),
+        Recovered("audit", 3),
+        Failing("audit", "no room", 1, 200),
+        Restarted("audit", 3, "the log begins at offset 5", 5),
+        Exported("audit", 5),
+        Exported("audit", 9),
+    )
+    _program(tmp_path, monkeypatch, f"{_printing(*told)}\ncat > {tmp_path}/input")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporter restarted")
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started", 2)
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped", 2)
+    assert (tmp_path / POSITIONS_FILE).read_bytes() == (
+        b'{"version":1,"cluster":"%s","positions":{"audit":9}}\n' % CLUSTER.encode()
+    )
+    begin = msgspec.json.decode((tmp_path / "input").read_bytes().splitlines()[0])
+    assert begin["positions"] == {"audit": 9}
+    first = [each for each in caplog.records if each.getMessage() != "exporters started"][:5]
+    assert [(each.levelname, each.getMessage()) for each in first] == [
+        ("WARNING", "exporter failing"),
+        ("ERROR", "exporter failing"),
+        ("INFO", "exporter recovered"),
+        ("WARNING", "exporter failing"),
+        ("WARNING", "exporter restarted"),
+    ]
+
+
+async def test_a_process_that_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.STOP_S", 0.1)
+    _program(tmp_path, monkeypatch, "exec sleep 1000")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+
+
+async def test_positions_that_can_not_be_written_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / f"{POSITIONS_FILE}.tmp").mkdir()
+    _program(tmp_path, monkeypatch, f"{_printing(Exported('audit', 9))}\ncat > {tmp_path}/input")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        fields = await _until_logged(caplog, "exporter positions not written")
+        assert "Is a directory" in str(fields["error"])
+        (tmp_path / f"{POSITIONS_FILE}.tmp").rmdir()
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+    assert (tmp_path / POSITIONS_FILE).exists()
+
+
+async def test_a_process_that_reads_nothing_is_stopped_nevertheless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.STOP_S", 0.1)
+    monkeypatch.setattr("kraft_wire.server.export_process.TELL_INTERVAL_S", 0.0)
+    _program(tmp_path, monkeypatch, "exec sleep 1000")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        for offset in range(100_000, 106_000):  # more than a pipe holds
+            _step(process, HighWatermarkAdvanced(offset))
+            await trio.testing.wait_all_tasks_blocked()
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
