@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 from typing import NamedTuple
 
-from tests.support.controller_process import GIVE_UP_S, ControllerProcess
+from tests.support.controller_process import GIVE_UP_S, ServerProcess
 
 HTTP = {"kraft.wire.http.listener": "127.0.0.1:0"}
 """A listener at a free port."""
@@ -19,13 +19,13 @@ class HttpAnswer(NamedTuple):
     text: str
 
 
-def http_address(process: ControllerProcess) -> tuple[str, int]:
+def http_address(process: ServerProcess) -> tuple[str, int]:
     """Return the address of a controller's HTTP listener, once it listens."""
     host, port = process.wait_for("serving metrics and health")["address"].split(":")
     return host, int(port)
 
 
-def http_get(process: ControllerProcess, path: str, accept: str = "*/*", method: str = "GET") -> HttpAnswer:
+def http_get(process: ServerProcess, path: str, accept: str = "*/*", method: str = "GET") -> HttpAnswer:
     """Return the answer to one request on a connection of its own."""
     connection = http.client.HTTPConnection(*http_address(process), timeout=GIVE_UP_S)
     try:
