@@ -150,6 +150,12 @@ def test_readers_read_from_it_while_no_controller_runs(controllers: Controllers,
             assert ends.newest_snapshot is not None
             assert b"".join(snapshot_batches(quorum, ends.newest_snapshot))
             assert str(quorum.answered_by) == observer.address
+        assert observer.terminate() == 0
+    with (
+        ObserverProcess(tmp_path / "observer", bootstrap) as observer,
+        QuorumClient(settings(observer.address)) as quorum,
+    ):
+        assert LiveLog(quorum).ends().high_watermark >= end_offset
 
 
 def test_consumers_see_it_alone_and_writers_are_sent_away(controllers: Controllers, tmp_path: Path) -> None:

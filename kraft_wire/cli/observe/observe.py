@@ -18,7 +18,7 @@ from kraft_wire.client.survey import survey
 from kraft_wire.security.errors import BadSetting
 from kraft_wire.server import logging
 from kraft_wire.server.config.observer_config import ObserverOptions, observer_config
-from kraft_wire.server.config.server_config import load_properties
+from kraft_wire.server.config.server_config import ServerConfig, load_properties
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import LogFormat, LogLevel
 from kraft_wire.storage.errors import NotFormatted
@@ -82,25 +82,32 @@ def observe(
     logging.configure(logging.log_level(log_level), form=logging.log_format(log_format))
     if node_id is not None:
         check_id(node_id)
-    properties = {} if config is None else load_properties(config)
-    folder = str(Path(dir).absolute())
     options = ObserverOptions(
         node_id=0 if node_id is None else node_id,
-        folder=folder,
+        folder=str(Path(dir).absolute()),
         bootstrap=_addresses(bootstrap),
         listener=listener,
         http=http,
     )
-    source = "kraft-wire observe" if config is None else config
-    observer_config(options, properties, source)  # bad settings are found before a folder is formatted
-    known_id = _join(options, node_id, cluster_id)
-    ready = observer_config(msgspec.structs.replace(options, node_id=known_id), properties, source)
-    log = logging.get_logger(__name__)
-    for warning in ready.warnings:
-        log.warning(warning, file=source)
+    ready = _joined(options, config, node_id, cluster_id)
     from kraft_wire.server.main import run
 
     return run_server(lambda: run(ready))
+
+
+def _joined(
+    options: ObserverOptions, file: str | None, wanted_id: int | None, wanted_cluster: str | None
+) -> ServerConfig:
+    """Return the configuration of an observer whose folder is formatted. Log its warnings."""
+    source = "kraft-wire observe" if file is None else file
+    properties = {} if file is None else load_properties(file)
+    observer_config(options, properties, source)  # bad settings are found before the folder is formatted
+    node_id = _join(options, wanted_id, wanted_cluster)
+    ready = observer_config(msgspec.structs.replace(options, node_id=node_id), properties, source)
+    log = logging.get_logger(__name__)
+    for warning in ready.warnings:
+        log.warning(warning, file=source)
+    return ready
 
 
 def _addresses(bootstrap: str) -> tuple[Address, ...]:
