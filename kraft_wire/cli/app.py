@@ -54,6 +54,7 @@ def _usage(words: str) -> str:
 
 app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with tools for its folders and its protocol.")
 app.command(f"{COMMANDS}.server:server", name="server")
+app.command(f"{COMMANDS}.observe.observe:observe", name="observe")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
 app.command(f"{COMMANDS}.dump.dump_log:dump_log", name="dump-log")
 app.command(f"{COMMANDS}.fsck:fsck", name="fsck")

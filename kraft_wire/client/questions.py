@@ -42,11 +42,14 @@ class LeaderHint(NamedTuple):
     address: Address | None
 
 
+NO_LEADER: Final = LeaderHint(-1, -1, None)
+
+
 class Answer(msgspec.Struct, frozen=True, gc=False):
     """The common part of all answers: an error, and who leads."""
 
     error: ErrorCode
-    hint: LeaderHint = LeaderHint(-1, -1, None)
+    hint: LeaderHint = NO_LEADER
     message: str = ""
 
 

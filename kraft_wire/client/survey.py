@@ -3,7 +3,7 @@
 No API of Kafka's shows the state of a controller that doesn't lead. Every controller tells some of it:
 
 - Fetch with an epoch that is over is refused by each controller, with the leader and the epoch that it
-  knows.
+  knows. `kraft-wire observe`, which serves no Vote, names itself to readers: it doesn't count.
 - ApiVersions has the APIs that it serves, the features that it supports, and those of its metadata, among
   them kraft.version.
 - DescribeCluster has the controllers that its metadata has as registered.
@@ -39,6 +39,7 @@ from kraft_wire.protocol.messages.describe_configs_response import (
 )
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.wire.address import Address
 
 FINISHED_EPOCH: Final = 0
@@ -167,11 +168,13 @@ def _answers(connection: Connection, address: Address, timeout_s: float) -> Node
     described = read_describe_quorum(connection.call(describe_quorum(), DescribeQuorumResponse, timeout_s))
     levels = {feature.name: feature.max_version_level for feature in versions.finalized_features}
     knows = cluster.error == ErrorCode.NONE
+    apis = frozenset(api.api_key for api in versions.api_keys)
+    leader = refused.hint if VoteRequest.API_KEY in apis else questions.NO_LEADER
     return NodeAnswer(
         address,
-        leader_id=refused.hint.leader_id,
-        epoch=refused.hint.epoch,
-        leader_address=refused.hint.address,
+        leader_id=leader.leader_id,
+        epoch=leader.epoch,
+        leader_address=leader.address,
         kraft_version=levels.get(KRAFT_VERSION),
         cluster_id=cluster.cluster_id if knows else None,
         registrations=cluster.controllers if knows else None,
@@ -181,5 +184,5 @@ def _answers(connection: Connection, address: Address, timeout_s: float) -> Node
             for feature in versions.supported_features
         },
         levels=levels,
-        apis=frozenset(api.api_key for api in versions.api_keys),
+        apis=apis,
     )

@@ -292,3 +292,9 @@ CONTROLLER_APIS: Final = ApiTable(
     ]
 )
 """The APIs of a controller."""
+
+_OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
+"""The APIs that only voters are asked."""
+
+OBSERVER_APIS: Final = ApiTable(api for api in CONTROLLER_APIS if api.name not in _OF_VOTERS)
+"""The APIs of a node that only observes. As it doesn't advertise Vote, no leader makes it a voter."""

@@ -21,6 +21,8 @@ META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 RECOVERY_PLAN = "recovery-plan"
 """kraft-wire's own: the plan of recovery that was applied to the folder."""
+OBSERVER = "observer"
+"""kraft-wire's own, and empty: the folder is that of a node that only observes."""
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"

@@ -49,8 +49,9 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     whatever the peer asks for; Kafka has no such limit. When a leader is gone, ``failover_step_ms`` is the
     time for which each voter waits for the one whose turn is before its own; ``failover_spread_ms`` is the
     range of the random delay after an election that nobody won. Negative retention settings mean no limit.
-    With ``auto_join`` this node makes itself a voter (KIP-1186). Requests on ``drafted_listeners`` get the
-    answers of KIP-853's draft.
+    With ``auto_join`` this node makes itself a voter (KIP-1186). With ``is_observer_only`` it never votes or
+    stands for election, whatever the log says of it, and readers of the log read from it (``serving``).
+    Requests on ``drafted_listeners`` get the answers of KIP-853's draft.
     """
 
     node_id: int
@@ -68,6 +69,7 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     cleaning_interval_ms: int = 60_000
     observer_session_timeout_ms: int = 300_000
     auto_join: bool = False
+    is_observer_only: bool = False
     drafted_listeners: tuple[str, ...] = ()
 
     @property

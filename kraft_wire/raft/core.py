@@ -40,6 +40,7 @@ from kraft_wire.raft.events import (
 from kraft_wire.raft.follower import install_snapshot, replicate
 from kraft_wire.raft.leader import append, kraft_version, serve_fetch, voter_changes
 from kraft_wire.raft.leader.describe_quorum import fetching_observers
+from kraft_wire.raft.leader.serving import committed_epoch
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership import voter_records
 from kraft_wire.raft.membership.change import ChangeRefused
@@ -240,6 +241,23 @@ class RaftCore:
         """The offset below which everything is committed. None until it is known; a new leader doesn't know
         it yet."""
         return self._quorum.high_watermark
+
+    @property
+    def is_observer_only(self) -> bool:
+        """Whether this node never votes, and readers of the log read from it."""
+        return self._quorum.config.is_observer_only
+
+    @property
+    def read_end_offset(self) -> int | None:
+        """The offset below which readers may read here: the high watermark; on a node that only observes, all
+        that it has ever known to be committed. None until it is known."""
+        return self._quorum.committed_offset if self.is_observer_only else self.high_watermark
+
+    @property
+    def read_epoch(self) -> int:
+        """The epoch that readers are told: raft's; on a node that only observes, that of the last committed
+        record."""
+        return committed_epoch(self._quorum) if self.is_observer_only else self.epoch
 
     @property
     def log_start_offset(self) -> int:

@@ -38,7 +38,7 @@ from kraft_wire.raft.leader.pending_change import PendingChange
 from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
-from kraft_wire.raft.membership.voters import Peer, peer_at
+from kraft_wire.raft.membership.voters import Peer, VoterSet, peer_at
 from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
 
@@ -135,11 +135,15 @@ class QuorumState:
 
     @property
     def is_only_voter(self) -> bool:
-        return self.history.voters.is_only_voter(self.config.replica_key)
+        return self.is_voter and self.history.voters.is_only_voter(self.config.replica_key)
 
     @property
     def is_voter(self) -> bool:
-        return self.history.voters.is_voter(self.config.replica_key)
+        return self._may_vote_in(self.history.voters)
+
+    def _may_vote_in(self, voters: VoterSet) -> bool:
+        """Whether this node is one of these voters and votes."""
+        return not self.config.is_observer_only and voters.is_voter(self.config.replica_key)
 
     @property
     def are_voters_committed(self) -> bool:
@@ -156,8 +160,7 @@ class QuorumState:
         """
         if self.is_voter:
             return True
-        earlier = self.history.earlier_voters
-        return not self.are_voters_committed and earlier.is_voter(self.config.replica_key)
+        return not self.are_voters_committed and self._may_vote_in(self.history.earlier_voters)
 
     @property
     def is_log_complete(self) -> bool:

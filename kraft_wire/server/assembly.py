@@ -37,6 +37,7 @@ from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.storage.errors import CorruptLog
+from kraft_wire.storage.folder import check_role
 from kraft_wire.storage.log.metadata_log import LogConfig
 from kraft_wire.storage.snapshots.state_loading import load_state
 from kraft_wire.storage.store import Store
@@ -46,6 +47,7 @@ log = get_logger(__name__)
 
 def open_store(config: ServerConfig) -> Store:
     """Lock, check and recover the node's folders. Log what was wrong and how it was repaired."""
+    check_role(Path(config.metadata_log_dir), is_observer=config.is_observer)
     store = Store.open(
         Path(config.metadata_log_dir),
         node_id=config.node_id,
@@ -75,6 +77,7 @@ def build_node(
         settings=config.settings,
         cluster_id=store.properties.cluster_id,
         node_id=config.node_id,
+        read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:
@@ -193,6 +196,7 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         max_retention_bytes=settings.metadata_max_retention_bytes,
         max_retention_ms=settings.metadata_max_retention_ms,
         auto_join=quorum.auto_join_enable,
+        is_observer_only=config.is_observer,
         drafted_listeners=config.drafted_listeners,
     )
 

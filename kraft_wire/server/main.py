@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, OBSERVER_APIS
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
@@ -30,6 +30,7 @@ from kraft_wire.wire.dialect import Dialect
 if TYPE_CHECKING:
     from kraft_wire.controller.node.node import Node
     from kraft_wire.server.export_process import ExportProcess
+    from kraft_wire.raft.membership.voters import Peer
     from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128
@@ -63,7 +64,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     if when_bound is not None:
         when_bound()
     endpoints = advertised(config.advertised_listeners, bound)
-    node = build_node(config, store, CONTROLLER_APIS, endpoints, read_clocks())
+    apis = OBSERVER_APIS if config.is_observer else CONTROLLER_APIS
+    node = build_node(config, store, apis, endpoints, read_clocks())
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
@@ -90,17 +92,15 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
         )
 
     report_limits(config, most_connections()[0], file_limit())
-    acceptor = Acceptor(
-        _limits(config), CONTROLLER_APIS, owner.submit, owner.abandon, most_connections, dialects
-    )
+    acceptor = Acceptor(_limits(config), apis, owner.submit, owner.abandon, most_connections, dialects)
     listen([*bound, *http_bound], config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
             nursery.start_soon(watch.run)
             nursery.start_soon(watch_files, store.check_files)
-            nursery.start_soon(owner.peers.keep_warm, lambda: node.core.other_voters, owner.known_peers)
-            nursery.start_soon(warm_up, owner.settled, CONTROLLER_APIS)
+            nursery.start_soon(owner.peers.keep_warm, lambda: _close_peers(node), owner.known_peers)
+            nursery.start_soon(warm_up, owner.settled, apis)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
                 nursery.start_soon(export.run)
@@ -116,6 +116,11 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+def _close_peers(node: Node) -> list[Peer]:
+    """Return the peers whose connections are kept open, for elections: none, on a node that only observes."""
+    return [] if node.core.is_observer_only else node.core.other_voters
 
 
 def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:

@@ -27,6 +27,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     administrator creates topics with up to ``most_partitions``. ``slices`` says how much of a work is done in
     a step. ``has_elr`` is whether eligible.leader.replicas.version is 1.
 
+    With ``observers_only`` the observers never vote, and readers of the log read from them.
+
     With ``voters_change`` the voters change while the cluster runs; with ``auto_join`` nodes make themselves
     voters. If they are ``drafted``, they speak KIP-853's draft.
 
@@ -38,6 +40,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     seconds: _AtLeastOne = 120
     voters: _AtLeastOne = 3
     observers: _NotNegative = 0
+    observers_only: bool = False
     kraft_version: int = 1
     proposals_per_second: int = 10
     value_bytes: int = 20

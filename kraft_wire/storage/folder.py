@@ -14,6 +14,7 @@ from kraft_wire.log.files import (
     CLUSTER_METADATA_TOPIC_ID,
     LOG_SUFFIX,
     META_PROPERTIES,
+    OBSERVER,
     PARTITION_FOLDER,
     PARTITION_METADATA,
     MetaProperties,
@@ -137,6 +138,21 @@ def check_identity(folder: Path, properties: MetaProperties, cluster_id: str, no
             path,
             f"the folder belongs to another node: its node.id is {properties.node_id}, that of "
             f"the configuration is {node_id}; correct node.id, or log.dirs and metadata.log.dir",
+        )
+
+
+def check_role(folder: Path, *, is_observer: bool) -> None:
+    """Raise WrongFolder if a formatted folder is that of a node of another role: one that only observes, or
+    not."""
+    marker = folder / PARTITION_FOLDER / OBSERVER
+    if is_observer and not marker.exists():
+        raise WrongFolder(
+            folder / META_PROPERTIES,
+            "the folder is that of a controller or broker; give `kraft-wire observe` a folder of its own",
+        )
+    if not is_observer and marker.exists():
+        raise WrongFolder(
+            marker, "the folder is that of an observer, which never votes; start it with `kraft-wire observe`"
         )
 
 

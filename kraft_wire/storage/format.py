@@ -12,7 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from kraft_wire.log.files import META_PROPERTIES, PARTITION_FOLDER, MetaProperties, meta_properties_text
+from kraft_wire.log.files import (
+    META_PROPERTIES,
+    OBSERVER,
+    PARTITION_FOLDER,
+    MetaProperties,
+    meta_properties_text,
+)
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, encode_snapshot, snapshot_file_name
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.uuid import Uuid
@@ -39,7 +45,7 @@ class FormatPlan(msgspec.Struct, frozen=True):
 
     ``metadata_dir`` is one of ``directories``. ``directory_id`` is that of the metadata folder, if the voters
     name it; every other folder gets its id from ``new_directory_id``. ``checkpoint`` is None for a node that
-    isn't a controller.
+    isn't a controller. ``is_observer``: the node only observes (``folder.check_role``).
     """
 
     cluster_id: str
@@ -49,6 +55,7 @@ class FormatPlan(msgspec.Struct, frozen=True):
     new_directory_id: Callable[[], Uuid]
     directory_id: Uuid | None = None
     checkpoint: Checkpoint | None = None
+    is_observer: bool = False
     ignore_formatted: bool = False
 
 
@@ -87,7 +94,7 @@ def _check_no_records(path: Path) -> None:
     """Raise AlreadyFormatted for a folder that lost its meta.properties: formatted again, the node would
     forget its votes and records."""
     partition = path / PARTITION_FOLDER
-    harmless = snapshot_file_name(BOOTSTRAP_SNAPSHOT_ID)
+    harmless = snapshot_file_name(BOOTSTRAP_SNAPSHOT_ID), OBSERVER
     if not partition.exists():
         return
     for file in sorted(partition.iterdir()):
@@ -104,6 +111,9 @@ def _format(path: Path, plan: FormatPlan, disk: Disk) -> None:
     is_metadata = path == plan.metadata_dir
     if is_metadata and plan.checkpoint is not None:
         _write_checkpoint(path / PARTITION_FOLDER, plan.checkpoint, disk)
+    if is_metadata and plan.is_observer:
+        disk.make_folder(path / PARTITION_FOLDER)
+        disk.replace(path / PARTITION_FOLDER / OBSERVER, b"")
     directory_id = plan.directory_id if is_metadata else None
     properties = MetaProperties(
         cluster_id=plan.cluster_id,

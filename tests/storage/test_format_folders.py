@@ -18,6 +18,7 @@ from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRe
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.errors import AlreadyFormatted, CorruptFile, DiskFailed, WrongFolder
+from kraft_wire.storage.folder import check_role
 from kraft_wire.storage.format import Checkpoint, FormatPlan, format_folders
 from kraft_wire.storage.store import Store
 from tests.storage.storage_samples import TIMESTAMP_MS, contents
@@ -164,3 +165,32 @@ def test_formatting_that_was_interrupted_is_done_again(
 def test_the_metadata_folder_must_be_among_the_folders(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not among"):
         format_folders(plan(tmp_path / "a", metadata_dir=tmp_path / "b"))
+
+
+# An observer's folder.
+
+
+def test_an_observers_folder_is_marked(tmp_path: Path) -> None:
+    folder = tmp_path / "observer"
+    format_folders(plan(folder, directory_id=None, checkpoint=None, is_observer=True))
+    assert parse_meta_properties((folder / "meta.properties").read_text()).node_id == 7
+    assert [file.name for file in (folder / "__cluster_metadata-0").iterdir()] == ["observer"]
+    check_role(folder, is_observer=True)
+    with pytest.raises(WrongFolder, match="that of an observer, which never votes"):
+        check_role(folder, is_observer=False)
+
+
+def test_other_folders_are_no_observers(tmp_path: Path) -> None:
+    format_folders(plan(tmp_path / "controller"))
+    check_role(tmp_path / "controller", is_observer=False)
+    with pytest.raises(WrongFolder, match="that of a controller or broker"):
+        check_role(tmp_path / "controller", is_observer=True)
+
+
+def test_formatting_an_observers_folder_goes_on_after_a_crash(tmp_path: Path) -> None:
+    """The mark is written first, meta.properties last."""
+    folder = tmp_path / "observer"
+    format_folders(plan(folder, checkpoint=None, is_observer=True))
+    (folder / "meta.properties").unlink()
+    assert format_folders(plan(folder, checkpoint=None, is_observer=True)) == [folder]
+    check_role(folder, is_observer=True)

@@ -61,13 +61,13 @@ def formatted(
     return file
 
 
-class ControllerProcess:
-    """The process of a server, whose log is collected; the command ``within``, if given, starts it.
-    ``release`` is the folder of another release of the package."""
+class ServerProcess:
+    """The process of a server on a folder, whose log is collected. ``release`` is the folder of another
+    release of the package."""
 
-    def __init__(self, file: Path, within: Sequence[str] = (), *, release: Path | None = None) -> None:
-        self.log_dir = file.parent / "data" / "__cluster_metadata-0"
-        command = [*within, *COMMAND, "server", str(file)]
+    def __init__(self, command: Sequence[str], data: Path, *, release: Path | None = None) -> None:
+        self.data = data
+        self.log_dir = data / "__cluster_metadata-0"
         self._process = subprocess.Popen(
             command,
             stderr=subprocess.PIPE,
@@ -158,6 +158,28 @@ class ControllerProcess:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self.ended()
+
+
+class ControllerProcess(ServerProcess):
+    """The process of a controller; the command ``within``, if given, starts it."""
+
+    def __init__(self, file: Path, within: Sequence[str] = (), *, release: Path | None = None) -> None:
+        super().__init__([*within, *COMMAND, "server", str(file)], file.parent / "data", release=release)
+
+
+class ObserverProcess(ServerProcess):
+    """The process of `kraft-wire observe` on a folder, at free ports."""
+
+    def __init__(self, data: Path, bootstrap: str, *options: str) -> None:
+        listeners = ["--listener", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+        named = ["--bootstrap", bootstrap, "--dir", str(data)]
+        super().__init__([*COMMAND, "observe", *named, *listeners, *options], data)
+
+    @property
+    def address(self) -> str:
+        """The address for readers, once it listens."""
+        address: str = self.wait_for("listening")["address"]
+        return address
 
 
 class Client(WireClient):

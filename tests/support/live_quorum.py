@@ -24,6 +24,7 @@ from tests.support.controller_process import (
     NODE_ID,
     Client,
     ControllerProcess,
+    ServerProcess,
     formatted,
 )
 
@@ -67,13 +68,13 @@ def write(client: Client, values: range) -> None:
         client.set_config("log.retention.ms", str(1_000_000 + value))
 
 
-def batches_on_disk(process: ControllerProcess) -> list[Batch]:
+def batches_on_disk(process: ServerProcess) -> list[Batch]:
     """Return the batches in the segments of a controller."""
     data = b"".join(file.read_bytes() for file in sorted(process.log_dir.glob("*.log")))
     return split_batches(data)[0]
 
 
-def snapshots_on_disk(process: ControllerProcess) -> list[SnapshotId]:
+def snapshots_on_disk(process: ServerProcess) -> list[SnapshotId]:
     """Return the snapshots of a controller, oldest first, without that of format."""
     names = (file.name for file in process.log_dir.glob(f"*{SUFFIX}"))
     return sorted(id for name in names if (id := parse_snapshot_file_name(name)) and id.end_offset)

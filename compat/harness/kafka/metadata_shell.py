@@ -25,10 +25,15 @@ def wait_for_image(tools: KafkaTools, file: Path, expected: StateTables) -> Stat
     The shell may answer before it has read all of the file.
     """
     for _ in range(SHELL_TRIES):
-        image = _image_of(tools.metadata_shell(file, "tree", "/image").stdout)
+        image = shown_image(tools, file)
         if image == expected:
             break
     return image
+
+
+def shown_image(tools: KafkaTools, file: Path) -> StateTables:
+    """Read the image of a segment or snapshot once."""
+    return _image_of(tools.metadata_shell(file, "tree", "/image").stdout)
 
 
 def _image_of(printed: str) -> StateTables:

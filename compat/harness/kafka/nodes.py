@@ -18,6 +18,7 @@ from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
 from compat.harness.ports import HOST, free_port
 from compat.harness.processes import ManagedProcess, ProcessFailed, Workspace
 from compat.harness.wire import wait_until_active
+from kraft_wire.storage.folder import read_meta_properties
 
 QUICK_JVM = ("-Xmx256m", *JVM_OPTIONS)
 EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
@@ -258,6 +259,33 @@ class OurController(Node):
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         wait_until_active(self.running_process, self.port, timeout_s)
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        exit_code = self.running_process.terminate(timeout_s)
+        if exit_code != 0:
+            raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
+
+
+class OurObserver(Node):
+    """`kraft-wire observe` beside the controllers at ``bootstrap``; the file has ``properties`` only."""
+
+    def __init__(self, workspace: Workspace, bootstrap: str, properties: Mapping[str, str]) -> None:
+        super().__init__(workspace, "observer", node_id=-1)
+        if not COMMAND.exists():
+            raise MissingComponent(f"{COMMAND} is missing: run `make venv`")
+        self._bootstrap = bootstrap
+        self.write_properties(properties)
+
+    def start(self) -> None:
+        """Start it. Its node id is known when it is ready."""
+        followed = ["--bootstrap", self._bootstrap, "--dir", str(self.data_folder)]
+        own = ["--listener", self.address, "--config", str(self.properties_file)]
+        command = [str(COMMAND), "observe", *followed, *own]
+        self.process = self.workspace.start(self.name, command, {"PYTHONUNBUFFERED": "1"})
+
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        self.running_process.wait_for_log('"listening"', timeout_s)
+        self.node_id = read_meta_properties(self.data_folder).node_id
 
     def stop(self, timeout_s: float = 30.0) -> None:
         exit_code = self.running_process.terminate(timeout_s)

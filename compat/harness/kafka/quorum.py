@@ -16,7 +16,7 @@ from compat.harness import clients
 from compat.harness.kafka import broker_metadata
 from compat.harness.kafka.cluster import NEWEST_KAFKA, ControllerKind, random_cluster_id
 from compat.harness.kafka.jars import KafkaJars, find_jars
-from compat.harness.kafka.nodes import HERE, JvmBroker, JvmController, OurController, Place
+from compat.harness.kafka.nodes import HERE, JvmBroker, JvmController, Node, OurController, Place
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import segments
 from compat.harness.ports import free_port
@@ -290,14 +290,14 @@ def connect(controller: Controller, timeout_s: float = 30.0) -> WireClient:
     return WireClient(controller.port, host=controller.place.host, timeout_s=timeout_s)
 
 
-def log_start(controller: Controller) -> int:
-    """Return the base offset of a controller's first segment."""
-    return int(segments(controller.data_folder)[0].stem)
+def log_start(node: Node) -> int:
+    """Return the base offset of a node's first segment."""
+    return int(segments(node.data_folder)[0].stem)
 
 
-def log_bytes(controller: Controller, start_offset: int, end_offset: int) -> bytes:
-    """Return the bytes of the batches of a controller's log between two offsets."""
-    return b"".join(batch.data for batch in _batches(controller, start_offset, end_offset))
+def log_bytes(node: Node, start_offset: int, end_offset: int) -> bytes:
+    """Return the bytes of the batches of a node's log between two offsets."""
+    return b"".join(batch.data for batch in _batches(node, start_offset, end_offset))
 
 
 def leaders_since(controller: Controller, start_offset: int) -> list[int]:
@@ -312,8 +312,8 @@ def leaders_since(controller: Controller, start_offset: int) -> list[int]:
     ]
 
 
-def _batches(controller: Controller, start_offset: int, end_offset: int) -> list[Batch]:
-    batches, _ = split_batches(b"".join(path.read_bytes() for path in segments(controller.data_folder)))
+def _batches(node: Node, start_offset: int, end_offset: int) -> list[Batch]:
+    batches, _ = split_batches(b"".join(path.read_bytes() for path in segments(node.data_folder)))
     return [
         batch
         for batch in batches

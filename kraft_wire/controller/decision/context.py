@@ -8,7 +8,7 @@ repeat a run exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -103,7 +103,8 @@ class ControllerState(msgspec.Struct):
     copies of raft's. ``voter_ids`` are the ids of the current voters; ``silent_voter_ids`` are those from
     which this node, as the leader, hears nothing. ``in_work`` are the works in progress that write, and
     ``slice_limits`` say how much of a work is done in one step. ``kraft_version_problem`` is raft's answer to
-    whether kraft.version can get a level: None, or why not.
+    whether kraft.version can get a level: None, or why not. ``read_here`` are the addresses of a node that
+    only observes, by listener: consumers are to read from it. It is empty on a controller.
     """
 
     metadata: MetadataState
@@ -119,6 +120,7 @@ class ControllerState(msgspec.Struct):
     silent_voter_ids: tuple[int, ...] = ()
     in_work: Collection[WorkKey] = ()
     slice_limits: SliceLimits = SliceLimits()
+    read_here: Mapping[str, tuple[str, int]] = {}
     kraft_version_problem: Callable[[int], str | None] = _no_problem
 
     @property

@@ -147,7 +147,7 @@ class ConsumerReads:
 
     def _search(self) -> None:
         if timestamps := self._searches.begin():
-            self._outbox.emit(FindTimestamps(timestamps, self._core.high_watermark or 0))
+            self._outbox.emit(FindTimestamps(timestamps, self._core.read_end_offset or 0))
 
     def _answer(self, token: Hashable, decision: ConsumerRead | ConsumerAnswer) -> None:
         if isinstance(decision, ConsumerRead):
@@ -158,10 +158,10 @@ class ConsumerReads:
     def _log_view(self, refused_topics: frozenset[str] = frozenset()) -> LogView:
         return LogView(
             node_id=self._state.node_id,
-            leader_id=self._state.leader_id,
-            epoch=self._core.epoch,
+            leader_id=self._state.node_id if self._core.is_observer_only else self._state.leader_id,
+            epoch=self._core.read_epoch,
             log_start_offset=self._core.log_start_offset,
-            high_watermark=self._core.high_watermark,
+            high_watermark=self._core.read_end_offset,
             refused_topics=refused_topics,
         )
 

@@ -206,7 +206,7 @@ class Node:
     @property
     def _registers(self) -> bool:
         """Whether this node registers itself with the active controller, and would see that in the log."""
-        return not self.is_active and self.replay_stopped is None
+        return not (self.is_active or self.core.is_observer_only) and self.replay_stopped is None
 
     def _take_what_was_read(
         self, event: CommittedBatches | TimestampsFound | StateLoaded | StateTooNew
@@ -248,7 +248,7 @@ class Node:
     def _copy_raft_state(self) -> None:
         leader_id = self.core.live_leader_id
         self.state.leader_id = -1 if leader_id is None else leader_id
-        self.state.epoch = self.core.epoch
+        self.state.epoch = self.core.read_epoch
         self.state.kraft_version = self.core.kraft_version
         self.state.voter_ids = tuple(self.core.voters.ids)
         self.state.silent_voter_ids = self.core.silent_voter_ids(self._outbox.now.monotonic_ms)

@@ -1,7 +1,8 @@
 """Serve Metadata (3) for ordinary consumers: describe ``__cluster_metadata``, the one topic of a controller.
 
 Java's controllers don't serve this API. Ours do, so that kcat and every client can find and read the metadata
-log. The nodes are the registered controllers that have the request's listener; the leader is raft's.
+log. The nodes are the registered controllers that have the request's listener; the leader is raft's. A node
+that only observes names itself alone, as the leader: its clients are to leave the controllers in peace.
 Versions: 1 has null for all topics, 4 automatic creation (never done here), 10 topic ids, 13 an error at the
 top. Permissions are those of KafkaApis: DESCRIBE on each topic. Without it a client does not learn whether a
 topic of that name exists.
@@ -57,10 +58,7 @@ class _Description:
         self.key = WorkKey(WorkKind.DESCRIBE_TOPICS)
         self._asked = asked
         self._context = context
-        self._brokers = [
-            MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port)
-            for node in controllers_on(state, context.listener)
-        ]
+        self._brokers = _nodes(state, context.listener)
         reachable = {broker.node_id for broker in self._brokers}
         self._cluster_id = state.cluster_id
         self._controller_id = state.leader_id if state.leader_id in reachable else -1
@@ -69,7 +67,7 @@ class _Description:
             name=CLUSTER_METADATA,
             topic_id=CLUSTER_METADATA_TOPIC_ID,
             is_internal=True,
-            partitions=[_partition(state, reachable)],
+            partitions=[_own_partition(state) if state.read_here else _partition(state, reachable)],
         )
         self._topics: list[MetadataResponseTopic] = []
 
@@ -117,6 +115,28 @@ def _why_unknown(asked: MetadataRequestTopic) -> ErrorCode:
     if why_invalid(asked.name):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _nodes(state: ControllerState, listener: str) -> list[MetadataResponseBroker]:
+    """Return the nodes that a client may ask next."""
+    if state.read_here:
+        host, port = state.read_here[listener]
+        return [MetadataResponseBroker(node_id=state.node_id, host=host, port=port)]
+    return [
+        MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port)
+        for node in controllers_on(state, listener)
+    ]
+
+
+def _own_partition(state: ControllerState) -> MetadataResponsePartition:
+    """Describe the log's partition as a node that only observes: it is the one replica."""
+    return MetadataResponsePartition(
+        partition_index=0,
+        leader_id=state.node_id,
+        leader_epoch=state.epoch,
+        replica_nodes=(state.node_id,),
+        isr_nodes=(state.node_id,),
+    )
 
 
 def _partition(state: ControllerState, reachable: set[int]) -> MetadataResponsePartition:

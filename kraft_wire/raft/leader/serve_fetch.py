@@ -34,9 +34,9 @@ from kraft_wire.raft.effects import Reply, ReplyAlike, ReplyRecords
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import FetchCall
+from kraft_wire.raft.leader.serving import leader_for, serving
 from kraft_wire.raft.log_state import Diverged, NeedsSnapshot
 from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_WITH_LEADER = 12
@@ -195,7 +195,8 @@ def _answer_alike(quorum: QuorumState, calls: Sequence[FetchCall]) -> None:
     tokens = tuple(call.token for call in calls)
     if has_records:
         offset, max_bytes = calls[0].asked.fetch_offset, calls[0].max_bytes
-        quorum.emit(ReplyRecords(tokens, response, offset, quorum.log.end_offset, max_bytes))
+        end_offset = serving(quorum, calls[0].replica.id).end_offset
+        quorum.emit(ReplyRecords(tokens, response, offset, end_offset, max_bytes))
     elif len(tokens) == 1:
         quorum.emit(Reply(tokens[0], response))
     else:
@@ -218,11 +219,11 @@ def _note_told(quorum: QuorumState, calls: Sequence[FetchCall], answer: Partitio
 def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]:
     """Return the response at this moment, and whether records belong into it."""
     asked = call.asked
-    error = leader_only_error(quorum, asked.current_leader_epoch)
-    leadership = quorum.leadership
-    if error or leadership is None:
+    served = serving(quorum, call.replica.id)
+    error = served.error(asked.current_leader_epoch)
+    if error:
         return _error_response(quorum, call, error), False
-    answer = _partition(quorum, ErrorCode.NONE, leadership.high_watermark)
+    answer = _partition(quorum, ErrorCode.NONE, served.high_watermark)
     match quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch):
         case Diverged(end):
             answer.diverging_epoch = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
@@ -231,7 +232,7 @@ def _respond(quorum: QuorumState, call: FetchCall) -> tuple[FetchResponse, bool]
             answer.snapshot_id = SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
             return _response(quorum, call, answer), False
         case None:
-            return _response(quorum, call, answer), asked.fetch_offset < quorum.log.end_offset
+            return _response(quorum, call, answer), asked.fetch_offset < served.end_offset
 
 
 def _error_response(quorum: QuorumState, call: FetchCall, error: ErrorCode) -> FetchResponse:
@@ -249,9 +250,11 @@ def _partition(quorum: QuorumState, error: ErrorCode, high_watermark: int | None
 
 
 def _response(quorum: QuorumState, call: FetchCall, answer: PartitionData) -> FetchResponse:
-    leader = named_leader(quorum, call.listener, has_endpoints=call.version >= FIRST_WITH_ENDPOINTS)
+    has_endpoints = call.version >= FIRST_WITH_ENDPOINTS
+    leader = leader_for(quorum, call.replica.id, call.listener, has_endpoints=has_endpoints)
     if call.version >= FIRST_WITH_LEADER:
-        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=quorum.epoch)
+        epoch = serving(quorum, call.replica.id).epoch
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=epoch)
     response = FetchResponse(
         responses=[
             FetchableTopicResponse(

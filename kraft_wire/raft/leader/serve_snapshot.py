@@ -21,11 +21,11 @@ from kraft_wire.protocol.messages.fetch_snapshot_response import (
     TopicSnapshot,
 )
 from kraft_wire.raft.config import SnapshotInfo
-from kraft_wire.raft.door.request_checks import METADATA_PARTITION, is_other_cluster, leader_only_error
+from kraft_wire.raft.door.request_checks import METADATA_PARTITION, is_other_cluster
 from kraft_wire.raft.effects import Reply, ReplySnapshotBytes
 from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.leader.serving import leader_for, serving
 from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_WITH_ENDPOINTS = 1
@@ -72,7 +72,7 @@ def _handle_partition(quorum: QuorumState, rpc: RpcRequest, request: FetchSnapsh
 def _error(
     quorum: QuorumState, request: FetchSnapshotRequest, asked: Asked, snapshot: SnapshotInfo | None
 ) -> ErrorCode:
-    error = leader_only_error(quorum, asked.current_leader_epoch)
+    error = serving(quorum, request.replica_id).error(asked.current_leader_epoch)
     if error:
         return error
     if quorum.leadership is not None:
@@ -94,8 +94,11 @@ def _answer(error: ErrorCode) -> PartitionSnapshot:
 def _response(
     quorum: QuorumState, rpc: RpcRequest, topic_name: str, answer: PartitionSnapshot
 ) -> FetchSnapshotResponse:
-    leader = named_leader(quorum, rpc.listener, has_endpoints=rpc.version >= FIRST_WITH_ENDPOINTS)
-    answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=quorum.epoch)
+    replica_id = cast(FetchSnapshotRequest, rpc.request).replica_id
+    has_endpoints = rpc.version >= FIRST_WITH_ENDPOINTS
+    leader = leader_for(quorum, replica_id, rpc.listener, has_endpoints=has_endpoints)
+    epoch = serving(quorum, replica_id).epoch
+    answer.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=epoch)
     response = FetchSnapshotResponse(topics=[TopicSnapshot(name=topic_name, partitions=[answer])])
     if leader.endpoint is not None:
         response.node_endpoints = [

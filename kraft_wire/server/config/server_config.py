@@ -106,7 +106,8 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ServerConfig(NodeConfig, frozen=True, kw_only=True):
     """A controller's properties. ``listeners`` are the addresses to bind; port 0 is any free port. Those of
     ``drafted_listeners`` speak KIP-853 as it was drafted. ``http_listener`` is None if there is none.
-    ``exporters`` run while this node is the active controller."""
+    ``exporters`` run while this node is the active controller. ``is_observer``: the node never votes, and
+    readers of the log read from it."""
 
     listeners: tuple[Endpoint, ...]
     drafted_listeners: tuple[str, ...]
@@ -117,6 +118,7 @@ class ServerConfig(NodeConfig, frozen=True, kw_only=True):
     metadata_log: MetadataLogSettings
     settings: Settings
     warnings: tuple[str, ...] = ()
+    is_observer: bool = False
 
 
 def load_server_config(path: str, overrides: Iterable[str] = ()) -> ServerConfig:

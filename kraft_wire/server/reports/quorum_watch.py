@@ -19,7 +19,7 @@ from kraft_wire.raft.membership.voters import Peer, Voter, VoterSet
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import MISTAKE_INTERVAL_S, MOST_MISTAKES, WarningLimit
 from kraft_wire.server.reports.leader_watch import LeaderWatch, LogEvent, label
-from kraft_wire.server.reports.replica_watch import ASKED_API_KEYS, ReplicaWatch, disowned
+from kraft_wire.server.reports.replica_watch import ASKED_API_KEYS, ReplicaWatch, disowned, enlisted
 from kraft_wire.wire.address import Address
 
 LOOK_S: Final = 1.0
@@ -28,9 +28,9 @@ log = get_logger(__name__)
 
 
 def report_start(core: RaftCore, cluster_id: str, folder: str) -> None:
-    """Log the identity of this controller, and the voters that it knows."""
+    """Log the identity of this node, and the voters that it knows."""
     log.info(
-        "controller starts",
+        "observer starts" if core.is_observer_only else "controller starts",
         version=__version__,
         node_id=core.key.id,
         cluster_id=cluster_id,
@@ -74,7 +74,8 @@ class QuorumWatch:
             log.warning("warnings left out", left_out=count)
         if core.voters != self._voters:
             self._voters = core.voters
-            _log_events(disowned(core.key, core.voters))
+            finding = enlisted if core.is_observer_only else disowned
+            _log_events(finding(core.key, core.voters))
 
     def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
         """Follow raft's requests, from and to this node. Most requests come from brokers; they don't matter

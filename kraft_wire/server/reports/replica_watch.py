@@ -55,6 +55,23 @@ def disowned(key: ReplicaKey, voters: VoterSet) -> LogEvent | None:
     )
 
 
+def enlisted(key: ReplicaKey, voters: VoterSet) -> LogEvent | None:
+    """Return what to log if a node that only observes has the id of a voter, or is one of the voters."""
+    voter = voters.get(key.id)
+    if voter is None:
+        return None
+    return LogEvent(
+        True,
+        "observer has the id of a voter",
+        {
+            "directory_id": str(key.directory_id),
+            "voters_directory_id": str(voter.key.directory_id),
+            "advice": f"it never votes: if it was made a voter, `kraft-wire quorum remove {key.id}`;"
+            " otherwise move its folder away, and start it with another --node-id",
+        },
+    )
+
+
 class ReplicaWatch:
     """A watch on raft's incoming requests."""
 

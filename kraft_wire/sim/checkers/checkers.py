@@ -26,6 +26,7 @@ from kraft_wire.sim.checkers.membership import (
     OverlappingMajorities,
     RemovedLeaderResigns,
 )
+from kraft_wire.sim.checkers.readers import ReadersSeeCommitted
 from kraft_wire.sim.checkers.recovery import (
     NewQuorumLeads,
     RecoveryEpochIsNew,
@@ -67,6 +68,7 @@ ALL: Final[Sequence[type[Checker]]] = (
     MajorityReachedHighWatermark,
     FlushedBeforeFetch,
     NoTruncationBelowHighWatermark,
+    ReadersSeeCommitted,
     SnapshotAtLogStart,
     LeaderNeverLoadsSnapshot,
     SnapshotGoesForward,

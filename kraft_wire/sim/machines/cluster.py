@@ -97,6 +97,7 @@ class Cluster:
                 (host_of(each), PORT) for each in (options.ids if options.voters_change else addresses)
             ),
             auto_join=options.auto_join,
+            is_observer_only=options.observers_only and node_id not in options.voter_ids,
             drafted_listeners=(LISTENER,) if options.drafted else (),
             fetch_max_bytes=options.fetch_max_bytes,
             fetch_snapshot_max_bytes=options.fetch_snapshot_max_bytes,

@@ -9,6 +9,7 @@ from pathlib import Path
 from kraft_wire.log.files import (
     LOG_SUFFIX,
     META_PROPERTIES,
+    OBSERVER,
     PARTITION_FOLDER,
     QUORUM_STATE,
     RECOVERY_PLAN,
@@ -218,7 +219,7 @@ class _Inspector:
                 self.findings.add(path, "aside", "kept when the epoch was lowered")
             elif path.name.endswith(LEFTOVER_SUFFIXES):
                 self.findings.add(path, "leftover", "removed at the next start")
-            elif parse_segment_file_name(path.name) is not None or path.name == RECOVERY_PLAN:
+            elif parse_segment_file_name(path.name) is not None or path.name in (OBSERVER, RECOVERY_PLAN):
                 self.findings.add(path, "unchecked")
             else:
                 self.findings.add(path, "unknown")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, OBSERVER_APIS
 from kraft_wire.controller.cluster import api_versions
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -83,3 +84,17 @@ def test_a_version_from_the_future_is_answered_at_version_0() -> None:
 def test_other_errors_have_only_a_code() -> None:
     response = failure(ApiVersionsResponse, ApiVersionsRequest(), 3, ErrorCode.INVALID_REQUEST, "why")
     assert (response.error_code, response.api_keys) == (42, [])
+
+
+def test_an_observer_advertises_no_votes_and_no_kraft_version() -> None:
+    """Leaders make no node a voter that doesn't say which levels of kraft.version it supports."""
+    context = msgspec.structs.replace(Harness().context(), apis=OBSERVER_APIS)
+    request = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.0.2")
+    response = api_versions.handle(Harness().state, request, 4, context).response
+    assert isinstance(response, ApiVersionsResponse)
+    controllers = {api.key for api in CONTROLLER_APIS}
+    missing = controllers - {key.api_key for key in response.api_keys}
+    assert {CONTROLLER_APIS[key].name for key in missing} == {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
+    features = {feature.name for feature in response.supported_features}
+    assert "kraft.version" not in features
+    assert "metadata.version" in features

@@ -122,6 +122,20 @@ def test_a_leader_that_can_not_be_reached_is_not_available() -> None:
     assert (partition.isr_nodes, partition.offline_replicas) == ((NODE_ID + 1,), (NODE_ID,))
 
 
+def test_an_observer_names_itself_alone() -> None:
+    harness = with_controllers(NODE_ID + 1, NODE_ID + 2)
+    harness.state.voter_ids = (NODE_ID + 1, NODE_ID + 2)
+    harness.state.leader_id = NODE_ID + 1
+    harness.state.read_here = {"CONTROLLER": ("observer", 9095)}
+    response = describe(harness, 9)
+    assert [(b.node_id, b.host, b.port) for b in response.brokers] == [(NODE_ID, "observer", 9095)]
+    assert response.controller_id == -1
+    (partition,) = response.topics[0].partitions
+    assert (partition.error_code, partition.leader_id) == (0, NODE_ID)
+    assert partition.leader_epoch == harness.state.epoch
+    assert (partition.replica_nodes, partition.isr_nodes) == ((NODE_ID,), (NODE_ID,))
+
+
 def test_a_voter_that_the_leader_does_not_hear_from_is_not_in_sync() -> None:
     harness = with_controllers(NODE_ID, NODE_ID + 1, NODE_ID + 2)
     harness.state.voter_ids = (NODE_ID, NODE_ID + 1, NODE_ID + 2)

@@ -17,7 +17,7 @@ from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotReq
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
-from kraft_wire.server.reports.replica_watch import TWIN_RETURNS, ReplicaWatch, disowned
+from kraft_wire.server.reports.replica_watch import TWIN_RETURNS, ReplicaWatch, disowned, enlisted
 
 OURS, THEIRS = "our-cluster", "their-cluster"
 DIRECTORY, OTHER_DIRECTORY = Uuid(bytes([3] * 16)), Uuid(bytes([9] * 16))
@@ -157,3 +157,17 @@ def test_a_node_with_another_list_of_voters_is_told_once(request_: Message) -> N
     assert watch.asked(request_, ADDRESS, shorter) is None
     assert watch.asked(request_, ADDRESS, VOTERS) is None
     assert ReplicaWatch(OURS).asked(request_, ADDRESS, VoterSet()) is None
+
+
+@pytest.mark.parametrize("directory_id", [DIRECTORY, OTHER_DIRECTORY])
+def test_an_observer_with_the_id_of_a_voter_says_so(directory_id: Uuid) -> None:
+    event = enlisted(ReplicaKey(3, directory_id), VOTERS)
+    assert event is not None
+    assert event.is_warning
+    assert event.event == "observer has the id of a voter"
+    assert event.fields["voters_directory_id"] == str(DIRECTORY)
+    assert "kraft-wire quorum remove 3" in str(event.fields["advice"])
+
+
+def test_an_observer_with_an_id_of_its_own_says_nothing() -> None:
+    assert enlisted(ReplicaKey(4, DIRECTORY), VOTERS) is None
