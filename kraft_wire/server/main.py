@@ -29,8 +29,8 @@ from kraft_wire.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from kraft_wire.controller.node.node import Node
-    from kraft_wire.server.export_process import ExportProcess
     from kraft_wire.raft.membership.voters import Peer
+    from kraft_wire.server.export_process import ExportProcess
     from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128
