@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -13,9 +12,7 @@ RECORD_KEY = 99
 def newer_release(folder: Path) -> Path:
     """Copy the package into a folder and change it. Returns the folder for PYTHONPATH."""
     copy = folder / "newer"
-    shutil.copytree(
-        PACKAGE, copy / PACKAGE.name, copy_function=os.link, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     messages = copy / PACKAGE.name / "protocol" / "messages"
     _change(
         messages / "no_op_record.py",
@@ -48,14 +45,8 @@ def _change(file: Path, *replacements: tuple[str, str], to: Path | None = None) 
     for old, new in replacements:
         assert old in text, f"{file}: {old!r} is not there any more"
         text = text.replace(old, new)
-    _write(to or file, text)
+    (to or file).write_text(text)
 
 
 def _append(file: Path, text: str) -> None:
-    _write(file, file.read_text() + text)
-
-
-def _write(file: Path, text: str) -> None:
-    """Replace the file. Its old contents belong to this release, too: it is linked."""
-    file.unlink(missing_ok=True)
-    file.write_text(text)
+    file.write_text(file.read_text() + text)
