@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.controller_process import ControllerProcess, Event, formatted
+from tests.support.controller_process import GIVE_UP_S, ControllerProcess, Event, formatted
 
 KEY = "message.max.bytes"
 FIRST = 1_000_000
-MANY = 300
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"
 SMALL = {"internal.metadata.log.segment.bytes": "2000"}
 SNAPSHOTS = {**SMALL, "metadata.log.max.record.bytes.between.snapshots": "3000"}
@@ -129,9 +129,11 @@ def test_a_segment_that_was_moved_back_has_all_that_was_acknowledged(tmp_path: P
 
 def write(controller: ControllerProcess, found: Callable[[], list[Path]], count: int) -> list[Path]:
     """Write until there are so many files."""
+    deadline_s = time.monotonic() + GIVE_UP_S
+    number = 0
     with controller.client() as client:
-        for number in range(MANY):
+        while len(files := found()) < count:
+            assert time.monotonic() < deadline_s, f"{number} writes, and not {count} files"
             client.set_config(KEY, str(FIRST + number))
-            if len(files := found()) >= count:
-                return files
-    raise AssertionError(f"{MANY} writes, and not {count} files")
+            number += 1
+    return files
