@@ -119,8 +119,10 @@ def test_its_own_snapshot_is_to_the_metadata_shell_what_javas_log_is(
         files = snapshots(observed.observer.data_folder)
         return next((file for file in reversed(files) if _id(file).end_offset), None)
 
-    snapshot = wait_until(own_snapshot, "the observer to write a snapshot")
-    assert snapshot is not None
+    written = wait_until(own_snapshot, "the observer to write a snapshot")
+    assert written is not None
+    snapshot = tmp_path / written.name  # the shell wants the lock of a folder that it reads in
+    shutil.copy(written, snapshot)
     observed.follow()
     leader = observed.quorum.leader()
     assert log_start(leader) == 0
