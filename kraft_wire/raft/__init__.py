@@ -21,6 +21,8 @@ Rules that hold everywhere in this package:
   the first did, and after an election without a winner the waits are random.
 - A follower that would reject a pre-vote because it trusts its leader answers a few milliseconds later: the
   news that the leader is gone may be on its way (``election/doubts.py``).
+- A vote of a higher epoch whose candidate isn't believed is refused 100 ms late, because Java repeats it
+  without a pause (``election/doubts.py``).
 - The epoch of a node that has just started rises by answers, not by requests (``door/claims.py``).
 - A fetched snapshot replaces the log only after it was verified and flushed. Then the log, the older
   snapshots and the state are replaced in one step, and ``StateLoaded`` brings the new state. While a large

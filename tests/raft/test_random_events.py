@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -17,12 +18,14 @@ from kraft_wire.protocol.messages import begin_quorum_epoch_request, vote_reques
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
-from kraft_wire.raft.effects import AppendBatch, Effect, PersistElectionState, ReplyRecords, TrimLog
+from kraft_wire.raft.effects import AppendBatch, Effect, PersistElectionState, Reply, ReplyRecords, TrimLog
+from kraft_wire.raft.election.doubts import RAISE_DOUBT_MS
 from kraft_wire.raft.membership.voters import VoterSet
 from kraft_wire.raft.roles import Role
 from tests.raft.lone_node import (
     DIRECTORY,
     OTHER_DIRECTORY,
+    Answer,
     LoneNode,
     config,
     fetch,
@@ -110,6 +113,15 @@ def _epoch_starts(batches: list[Batch], start_offset: int) -> Iterator[tuple[int
             yield seen, batch.header.base_offset
 
 
+class AskedVote(NamedTuple):
+    """A Vote that a candidate waits for, and the time by which it has to be answered."""
+
+    epoch: int
+    candidate: int
+    pre_vote: bool
+    until_ms: int
+
+
 class LoneLeader(RuleBasedStateMachine):
     """A leader that gets random events; its disk loses what isn't flushed."""
 
@@ -123,7 +135,8 @@ class LoneLeader(RuleBasedStateMachine):
         self.appended: dict[tuple[int, int], bytes] = {}
         self.epoch = 0
         self.high_watermark = -1
-        self.votes: dict[int, tuple[int, bytes]] = {}
+        self.votes: dict[int, int] = {}
+        self.asked_votes: dict[tuple[str, int], AskedVote] = {}
         self.trims_to_report = 0
         self.sequence = 0
         self.note(self.node.restart())
@@ -143,6 +156,16 @@ class LoneLeader(RuleBasedStateMachine):
             reply = self.node.answers.pop(observer.id, None)
             if reply is not None:
                 observer.take(reply, self.node)
+        for token in self.asked_votes.keys() & self.node.answers.keys():
+            self._take_vote(self.asked_votes.pop(token), self.node.answers.pop(token))
+
+    def _take_vote(self, asked: AskedVote, reply: Answer) -> None:
+        assert isinstance(reply, Reply)
+        response = reply.response
+        assert isinstance(response, VoteResponse)
+        if response.topics[0].partitions[0].vote_granted and not asked.pre_vote:
+            assert self.votes.setdefault(asked.epoch, asked.candidate) == asked.candidate
+            assert asked.candidate != 1
 
     # The leader.
 
@@ -162,6 +185,7 @@ class LoneLeader(RuleBasedStateMachine):
         self.trims_to_report = 0
         for observer in self.observers.values():
             observer.waits_until_ms = None
+        self.asked_votes.clear()
         self.note(self.node.restart())
 
     @rule(ms=st.sampled_from([1, 100, 499, 500, 1_500, 2_000, 60_000]))
@@ -210,13 +234,11 @@ class LoneLeader(RuleBasedStateMachine):
             pre_vote=pre_vote,
         )
         topic = vote_request.TopicData(topic_name="__cluster_metadata", partitions=[partition])
-        effects = self.node.ask(VoteRequest(voter_id=1, topics=[topic]), 2, token="vote")
-        self.note(effects)
-        response = self.node.answers.pop("vote").response
-        assert isinstance(response, VoteResponse)
-        if response.topics[0].partitions[0].vote_granted and not pre_vote:
-            assert self.votes.setdefault(epoch, (candidate, OTHER_DIRECTORY))[0] == candidate
-            assert candidate != 1
+        self.sequence += 1
+        token = ("vote", self.sequence)
+        until_ms = self.node.now.monotonic_ms + RAISE_DOUBT_MS
+        self.asked_votes[token] = AskedVote(epoch, candidate, pre_vote, until_ms)
+        self.note(self.node.ask(VoteRequest(voter_id=1, topics=[topic]), 2, token=token))
 
     @rule(rise=st.integers(0, 2), leader=st.integers(1, 3))
     def claim_to_lead(self, rise: int, leader: int) -> None:
@@ -294,8 +316,9 @@ class LoneLeader(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_beyond_the_deadline(self) -> None:
-        for observer in self.observers.values():
-            deadline_ms = observer.waits_until_ms
+        waits = [observer.waits_until_ms for observer in self.observers.values()]
+        waits += [asked.until_ms for asked in self.asked_votes.values()]
+        for deadline_ms in waits:
             if deadline_ms is not None:
                 assert deadline_ms > self.node.now.monotonic_ms
                 armed_ms = self.node.core.next_deadline_ms()
@@ -304,7 +327,7 @@ class LoneLeader(RuleBasedStateMachine):
 
     @invariant()
     def one_vote_an_epoch(self) -> None:
-        for epoch, (candidate, _) in self.votes.items():
+        for epoch, candidate in self.votes.items():
             state = self.node.election
             if state is not None and state.leader_epoch == epoch:
                 assert state.voted_id == candidate

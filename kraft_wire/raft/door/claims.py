@@ -27,16 +27,26 @@ from kraft_wire.raft.quorum_state import QuorumState
 def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
     """Whether a request of ``caller`` may raise the epoch to ``epoch``. A refusal is reported."""
     now_ms = quorum.now.monotonic_ms
-    if _is_believed(quorum, caller) and quorum.raises.take(now_ms):
+    if is_believed(quorum, caller) and quorum.raises.take(now_ms):
         return True
-    if quorum.leadership is not None and is_known_voter(quorum, caller):
-        quorum.leadership.ask(caller.id, now_ms)
     if quorum.raises.may_report(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))
     return False
 
 
-def _is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
+def ask_caller(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> None:
+    """Ask a known voter that isn't believed for its epoch. Followers keep to their leader."""
+    if not is_known_voter(quorum, caller):
+        return
+    now_ms = quorum.now.monotonic_ms
+    if quorum.leadership is not None:
+        quorum.leadership.ask(caller.id, now_ms)
+    elif is_looking_for_leader(quorum):
+        quorum.hints.add(caller.id, epoch, (), now_ms, is_voter=True)
+
+
+def is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
+    """Whether a request of this caller may raise the epoch now."""
     if caller.id == quorum.config.node_id or hears_leader(quorum):
         return False  # a node sends itself no requests
     if is_known_voter(quorum, caller):

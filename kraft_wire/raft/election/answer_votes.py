@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
-from kraft_wire.raft.door.claims import is_looking_for_leader, take_raise
+from kraft_wire.raft.door.claims import ask_caller, is_believed, take_raise
 from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
@@ -35,7 +35,7 @@ from kraft_wire.raft.door.request_checks import (
 )
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.election import elections, known_leader
-from kraft_wire.raft.election.doubts import DOUBT_MS, START_DOUBT_MS
+from kraft_wire.raft.election.doubts import DOUBT_MS, RAISE_DOUBT_MS
 from kraft_wire.raft.election.turns import goes_before_us, has_shorter_log, successor_wait_ms
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
@@ -59,33 +59,31 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
     elif asked is None:
         quorum.emit(Reply(rpc.token, VoteResponse(error_code=ErrorCode.INVALID_REQUEST)))
     else:
+        candidate = _candidate(asked)
         error = _vote_error(quorum, rpc, asked)
-        if not error and _has_to_be_asked(quorum, asked):
-            now_ms = quorum.now.monotonic_ms
-            quorum.hints.add(asked.replica_id, asked.replica_epoch, (), now_ms, is_voter=True)
-        waits = not error and quorum.doubts.add(
-            asked.replica_id, rpc, quorum.now.monotonic_ms, _doubt_ms(quorum, asked)
-        )
-        if not waits:
+        if not error and _is_doubtful_raise(quorum, asked):
+            ask_caller(quorum, candidate, asked.replica_epoch)
+        wait_ms = 0 if error else _doubt_ms(quorum, asked)
+        is_known = is_known_voter(quorum, candidate)
+        if not quorum.doubts.add(candidate, rpc, quorum.now.monotonic_ms, wait_ms, is_known=is_known):
             _decide_vote(quorum, rpc, asked, error)
 
 
 def _doubt_ms(quorum: QuorumState, asked: VotePartition) -> int:
     """Return how long the answer may wait for news of a leader; 0 if it needs none.
 
-    The vote would be refused only because of a leader whose end may not be known here yet, or because this
-    node has just started and asks the candidate for its epoch.
+    The vote would be refused only because the candidate's epoch isn't believed yet, or because of a leader
+    whose end may not be known here yet.
     """
-    if _has_to_be_asked(quorum, asked):
-        return START_DOUBT_MS
+    if _is_doubtful_raise(quorum, asked):
+        return RAISE_DOUBT_MS
     is_known = is_known_voter(quorum, _candidate(asked))
     return DOUBT_MS if (is_known or asked.pre_vote) and _trusts_leader(quorum) else 0
 
 
-def _has_to_be_asked(quorum: QuorumState, asked: VotePartition) -> bool:
-    """Whether only an answer of this candidate may raise the epoch: this node has just started."""
-    is_higher = asked.replica_epoch > quorum.epoch
-    return is_higher and is_looking_for_leader(quorum) and is_known_voter(quorum, _candidate(asked))
+def _is_doubtful_raise(quorum: QuorumState, asked: VotePartition) -> bool:
+    """Whether the vote is of a higher epoch, and its candidate isn't believed now."""
+    return asked.replica_epoch > quorum.epoch and not is_believed(quorum, _candidate(asked))
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:

@@ -1,9 +1,11 @@
 """Keep the votes that this node would refuse only because it doesn't know yet whether a leader is at work.
 
-A leader's end reaches all followers at about the same time, so a pre-vote for its successor may come first.
-A node that has just started asks a candidate for its epoch, and believes only the answer
-(``door/claims.py``). To refuse a vote then would cost an election. The answer waits a moment for the news
-instead.
+To refuse a vote then would cost an election. The answer waits a moment for news instead:
+
+- A leader's end reaches all followers at about the same time, so a pre-vote for its successor may come first.
+- The epoch of a vote may be higher than ours, and its candidate not be believed (``door/claims.py``). A known
+  voter is asked for its epoch meanwhile. Java's candidates ignore the refusal and ask again without a pause,
+  until the election times out: the wait is their pause.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple
 
 from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.membership.voters import ReplicaKey
 
 DOUBT_MS: Final = 5
-START_DOUBT_MS: Final = 100
+RAISE_DOUBT_MS: Final = 100
+MOST_WAITING: Final = 16
+"""Anybody can ask under any name, and each step looks at all that wait. Further votes are decided at once,
+except those of known voters."""
 
 
 class Doubt(NamedTuple):
@@ -30,28 +36,32 @@ class Doubts:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Doubt] = {}
+        self._waiting: dict[ReplicaKey, Doubt] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, candidate_id: int, rpc: RpcRequest, now_ms: int, wait_ms: int) -> bool:
-        """Let a vote wait for ``wait_ms``. Returns False if that is 0, or one of this candidate is waiting
-        already."""
-        if not wait_ms or candidate_id in self._waiting:
+    def add(
+        self, candidate: ReplicaKey, rpc: RpcRequest, now_ms: int, wait_ms: int, *, is_known: bool
+    ) -> bool:
+        """Let a vote wait for ``wait_ms``. Returns False if that is 0, if one of this candidate is waiting
+        already, or if too many are: there is always room for known voters."""
+        if not wait_ms or candidate in self._waiting:
             return False
-        self._waiting[candidate_id] = Doubt(rpc, now_ms + wait_ms)
+        if not is_known and len(self._waiting) >= MOST_WAITING:
+            return False
+        self._waiting[candidate] = Doubt(rpc, now_ms + wait_ms)
         return True
 
     def abandon(self, token: Hashable) -> None:
         """Drop a vote whose candidate has disconnected."""
-        self._waiting = {id: doubt for id, doubt in self._waiting.items() if doubt.rpc.token != token}
+        self._waiting = {key: doubt for key, doubt in self._waiting.items() if doubt.rpc.token != token}
 
     def take(self, is_settled: Callable[[Doubt], bool]) -> list[RpcRequest]:
         """Remove and return the votes that need not wait any longer."""
-        taken = {id: doubt for id, doubt in self._waiting.items() if is_settled(doubt)}
-        for candidate_id in taken:
-            del self._waiting[candidate_id]
+        taken = {key: doubt for key, doubt in self._waiting.items() if is_settled(doubt)}
+        for candidate in taken:
+            del self._waiting[candidate]
         return [doubt.rpc for doubt in taken.values()]
 
     def next_deadline_ms(self) -> int | None:

@@ -15,7 +15,7 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.effects import HigherEpochRefused, SendRequest
-from kraft_wire.raft.election.doubts import START_DOUBT_MS
+from kraft_wire.raft.election.doubts import RAISE_DOUBT_MS
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -81,7 +81,7 @@ def test_a_refused_epoch_is_reported_at_most_once_a_second() -> None:
     quorum = settled()
     leader = quorum.leader
     for _ in range(100):
-        ask_vote(leader, STRANGER, leader.running.epoch + 1)
+        Asked(leader, vote_of(STRANGER, leader.running.epoch + 1))
     reported = [effect for effect in leader.effects if isinstance(effect, HigherEpochRefused)]
     assert reported == [HigherEpochRefused(STRANGER, leader.running.epoch + 1, leader.running.epoch)]
 
@@ -216,7 +216,7 @@ def test_a_voter_that_starts_asks_the_candidate_for_its_epoch(*, is_ahead: bool)
         quorum.refuse_pre_votes = True
     voter.start()
     asked = Asked(voter, vote_of(candidate.config.replica_key, epoch))
-    quorum.run_for(6 * ONE_WAY_MS if is_ahead else START_DOUBT_MS)
+    quorum.run_for(6 * ONE_WAY_MS if is_ahead else RAISE_DOUBT_MS)
     (answer,) = asked.answers
     assert isinstance(answer, VoteResponse)
     assert answer.topics[0].partitions[0].vote_granted is is_ahead

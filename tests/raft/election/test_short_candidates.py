@@ -8,6 +8,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.raft.election.turns import YIELD_STEPS
 from kraft_wire.raft.events import ResponseReceived, RpcRequest
+from kraft_wire.raft.outgoing import MAX_BACKOFF_DOUBLINGS
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import NO_LEADER, fetch_answer, fetches
@@ -116,7 +117,8 @@ def test_a_voter_that_had_not_heard_of_the_leaders_end_keeps_to_it_for_the_fetch
     quorum.isolate(leader.id)
     become_successor(quorum, short[0], (short[0].id, long[0].id))
     took_ms = quorum.run_until(lambda: long[0].running.is_leader)
-    assert took_ms <= leader.config.fetch_timeout_ms + 100
+    until_it_asks_again_ms = leader.config.retry_backoff_ms << MAX_BACKOFF_DOUBLINGS
+    assert took_ms <= leader.config.fetch_timeout_ms + until_it_asks_again_ms + YIELD_MS + 5 * ROUND_TRIP_MS
 
 
 def test_a_voter_keeps_its_turn_when_the_epoch_rises() -> None:

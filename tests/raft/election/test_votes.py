@@ -16,6 +16,7 @@ from kraft_wire.raft.effects import (
     PersistElectionState,
     Reply,
 )
+from kraft_wire.raft.election.doubts import RAISE_DOUBT_MS
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.membership.voters import static_voters
 from kraft_wire.raft.roles import Role
@@ -193,8 +194,11 @@ def test_a_request_without_a_voter_key_is_for_us(leaderless: LoneNode, addressee
 @pytest.mark.parametrize("pre_vote", [False, True])
 def test_a_candidate_with_our_own_id_gets_no_vote(leaderless: LoneNode, pre_vote: bool) -> None:
     """Java's process ends here."""
-    partition = answer(leaderless, vote(5, candidate=1, pre_vote=pre_vote))
-    assert (partition.error_code, partition.vote_granted) == (ErrorCode.UNKNOWN_LEADER_EPOCH, False)
+    leaderless.ask(vote(5, candidate=1, pre_vote=pre_vote), 2)
+    leaderless.pass_ms(RAISE_DOUBT_MS)
+    response = leaderless.answers["token"].response
+    assert isinstance(response, VoteResponse)
+    assert response.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
     assert leaderless.core.epoch == 1
     assert not answer(leaderless, vote(1, last=(0, 99), candidate=1, pre_vote=pre_vote)).vote_granted
 
