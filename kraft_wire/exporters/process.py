@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ import trio
 from kraft_wire.exporters.exporting import Exporting
 from kraft_wire.exporters.kinds import KINDS
 from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
+from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import Sink
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
 
 async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc.SendStream) -> None:
     """Export until nobody holds the other end of ``receiving`` or of ``sending`` any more."""
-    lines = _lines(receiving)
+    lines = lines_of(receiving)
     async for line in lines:
         begin = msgspec.json.decode(line, type=Begin)
         break
@@ -74,14 +75,6 @@ async def _complain(exporters: Sequence[Exporting]) -> None:
         await trio.sleep(LOOK_S)
         for exporter in exporters:
             exporter.complain()
-
-
-async def _lines(stream: trio.abc.ReceiveStream) -> AsyncIterator[bytes]:
-    buffer = b""
-    async for data in stream:
-        *lines, buffer = (buffer + data).split(b"\n")
-        for line in lines:
-            yield line
 
 
 class _Outbox:

@@ -31,6 +31,7 @@ from kraft_wire.exporters.messages import (
     line_of,
     told_in,
 )
+from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.retries import pause_ms
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
@@ -56,9 +57,8 @@ class ExportProcess:
         self._folder = folder
         self._cluster = cluster
         self._reports = ExporterReports()
-        names = [exporter.name for exporter in self._exporters]
-        self._names = names
-        self._positions = ExporterPositions(folder, cluster, names, self._reports)
+        self._names = [exporter.name for exporter in self._exporters]
+        self._positions = ExporterPositions(folder, cluster, self._names, self._reports)
         self._high_watermark = 0
         self._epoch_start = 0
         self._is_active = False
@@ -212,13 +212,9 @@ class _Child:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             await trio.sleep_forever()  # until the reader of its standard output notices, too
 
-    async def lines(self) -> AsyncGenerator[bytes, None]:
+    def lines(self) -> AsyncGenerator[bytes, None]:
         """Yield the lines of its standard output."""
-        buffer = b""
-        async for data in self._stdout:
-            *lines, buffer = (buffer + data).split(b"\n")
-            for line in lines:
-                yield line
+        return lines_of(self._stdout)
 
     async def keep_errors(self) -> None:
         """Read its standard error until it ends."""

@@ -288,6 +288,12 @@ class CoreQuorum:
             node.start()
         return self
 
+    def led(self) -> CoreQuorum:
+        """Start all nodes, and run until they agree on a leader."""
+        self.start().elect()
+        self.run_until(self.agree)
+        return self
+
     # Time.
 
     def later(self, ms: int, act: Callable[[], None]) -> None:

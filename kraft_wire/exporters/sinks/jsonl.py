@@ -20,6 +20,7 @@ import trio
 from kraft_wire.exporters.records import ExportBatch, ExportRecord
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.lake.flushing import flush
 from kraft_wire.storage.disk import read_at
 
 SUFFIX: Final = ".jsonl"
@@ -125,7 +126,7 @@ class _File:
             status = os.fstat(self._fd)
             self.size_bytes = status.st_size
             self._is_regular = stat.S_ISREG(status.st_mode)
-            _flush_folder(path.parent)
+            flush([path.parent])
         except BaseException:
             os.close(self._fd)
             raise
@@ -159,14 +160,6 @@ def _lock(fd: int, path: Path) -> None:
         raise SinkFailed(
             f"{path}: another process writes it; give each exporter a folder or a name"
         ) from None
-
-
-def _flush_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _cut_torn_lines(path: Path) -> None:

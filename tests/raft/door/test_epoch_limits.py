@@ -132,9 +132,7 @@ def test_a_quorum_survives_a_pre_vote_with_the_last_epoch() -> None:
 
 
 def test_an_answer_with_an_epoch_above_the_last_one_is_ignored() -> None:
-    quorum = CoreQuorum(3).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3).led()
     follower, epoch = quorum.followers()[0], quorum.leader.running.epoch
     for request_id in range(1_000):
         answer = fetch_response.PartitionData(

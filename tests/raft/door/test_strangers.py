@@ -31,9 +31,7 @@ FAR_AHEAD = (2**31 - 1, 2**62)
 
 def settled(**settings: int) -> CoreQuorum:
     """Return a quorum whose leader has led for a while."""
-    quorum = CoreQuorum(3, **settings).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3, **settings).led()
     quorum.run_for(A_WHILE_MS)
     return quorum
 
@@ -160,9 +158,7 @@ def test_somebody_with_voters_ids_changes_no_leader() -> None:
 def test_a_follower_that_restarts_believes_nobody_until_it_hears_the_leader(
     every_ms: int, voters: int, kraft_version: int, *, pre_vote: bool
 ) -> None:
-    quorum = CoreQuorum(voters, kraft_version=kraft_version).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(voters, kraft_version=kraft_version).led()
     leader, epoch = quorum.leader, quorum.leader.running.epoch
     caller = leader.config.replica_key
     for follower in quorum.followers():
@@ -182,9 +178,7 @@ def test_a_follower_that_restarts_waits_for_the_leader_though_others_are_dead(
     voters: int, kraft_version: int
 ) -> None:
     """That nobody listens at their addresses is known earlier than the leader's answer."""
-    quorum = CoreQuorum(voters, kraft_version=kraft_version).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(voters, kraft_version=kraft_version).led()
     leader, epoch = quorum.leader, quorum.leader.running.epoch
     follower, *others = quorum.followers()
     for other in others[: (voters - 1) // 2]:
@@ -202,9 +196,7 @@ def test_a_follower_that_restarts_waits_for_the_leader_though_others_are_dead(
 
 @pytest.mark.parametrize("is_ahead", [False, True])
 def test_a_voter_that_starts_asks_the_candidate_for_its_epoch(*, is_ahead: bool) -> None:
-    quorum = CoreQuorum(3).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3).led()
     for node in quorum.nodes.values():
         node.crash()
     voter, candidate = quorum.nodes[1], quorum.nodes[2]
@@ -223,9 +215,7 @@ def test_a_voter_that_starts_asks_the_candidate_for_its_epoch(*, is_ahead: bool)
 
 
 def test_a_voter_that_follows_a_silent_leader_after_its_start_helps_to_elect_the_next_at_once() -> None:
-    quorum = CoreQuorum(3).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3).led()
     leader, (voter, candidate) = quorum.leader, quorum.followers()
     quorum.isolate(leader.id)
     quorum.run_for(candidate.config.fetch_timeout_ms - 200)
@@ -239,9 +229,7 @@ def test_a_voter_that_follows_a_silent_leader_after_its_start_helps_to_elect_the
 def test_strangers_that_announce_leaders_dont_keep_a_voter_that_starts_from_asking_the_candidate(
     voters: int,
 ) -> None:
-    quorum = CoreQuorum(voters).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(voters).led()
     leader, *followers = quorum.leader, *quorum.followers()
     restarted, others = followers[: voters // 2], followers[voters // 2 :]
     quorum.isolate(leader.id)
@@ -255,9 +243,7 @@ def test_strangers_that_announce_leaders_dont_keep_a_voter_that_starts_from_aski
 
 
 def test_a_voter_that_starts_and_cannot_reach_the_candidate_votes_after_an_election_timeout() -> None:
-    quorum = CoreQuorum(3).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3).led()
     leader, (voter, candidate) = quorum.leader, quorum.followers()
     quorum.isolate(leader.id)
     quorum.run_for(candidate.config.fetch_timeout_ms - 200)
@@ -269,9 +255,7 @@ def test_a_voter_that_starts_and_cannot_reach_the_candidate_votes_after_an_elect
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
 def test_a_voter_that_comes_back_with_a_higher_epoch_gets_in(kraft_version: int) -> None:
-    quorum = CoreQuorum(3, kraft_version=kraft_version).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3, kraft_version=kraft_version).led()
     away = quorum.followers()[0]
     away.crash()
     assert away.election is not None

@@ -15,10 +15,7 @@ A_WHILE_MS = 30_000
 
 
 def led(voters: int = 3) -> CoreQuorum:
-    quorum = CoreQuorum(voters).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
-    return quorum
+    return CoreQuorum(voters).led()
 
 
 def test_a_leader_that_is_unable_resigns_and_another_voter_leads() -> None:

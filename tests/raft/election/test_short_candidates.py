@@ -150,9 +150,7 @@ def test_a_voter_that_granted_its_vote_does_not_stand_soon() -> None:
 
 
 def test_a_candidate_that_is_no_voter_hurries_nobody() -> None:
-    quorum = CoreQuorum(3, observers=1).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3, observers=1).led()
     voter = quorum.followers()[0]
     quorum.isolate(voter.id)
     ask(voter, 4, voter.running.epoch + 1, (0, 0))

@@ -174,9 +174,7 @@ def test_without_news_the_pre_vote_is_rejected_and_the_leader_stays() -> None:
 
 def test_two_that_ask_each_other_at_once_do_not_both_stand() -> None:
     """The step is too short for this network. The second grants its pre-vote and yields."""
-    quorum = CoreQuorum(3, failover_step_ms=1).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
+    quorum = CoreQuorum(3, failover_step_ms=1).led()
     first, second = first_and_second(quorum)
     leader, epoch = quorum.leader, quorum.leader.running.epoch
     leader.core = None

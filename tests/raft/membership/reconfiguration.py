@@ -131,10 +131,7 @@ def remove(quorum: CoreQuorum, voter: int, **fields: Any) -> Asked:
 
 def with_observers(voters: int, observers: int, **settings: Any) -> CoreQuorum:
     """Return a quorum whose observers have caught up with the leader."""
-    quorum = CoreQuorum(voters, observers, **settings).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
-    return quorum
+    return CoreQuorum(voters, observers, **settings).led()
 
 
 def voters_of(node: QuorumNode) -> Sequence[int]:

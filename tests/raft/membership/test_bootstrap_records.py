@@ -36,10 +36,7 @@ def _first_batch(node: QuorumNode) -> list[Message]:
 
 
 def _elected(kraft_version: int) -> CoreQuorum:
-    quorum = CoreQuorum(2, kraft_version=kraft_version).start()
-    quorum.elect()
-    quorum.run_until(quorum.agree)
-    return quorum
+    return CoreQuorum(2, kraft_version=kraft_version).led()
 
 
 def test_leader_writes_bootstrap_records() -> None:
