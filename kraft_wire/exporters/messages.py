@@ -64,7 +64,7 @@ class Restarted(msgspec.Struct, frozen=True, tag=True):
 
 
 Told = Exported | Failing | Recovered | Restarted
-"""What the process of the exporters tells."""
+"""A message of the exporters' process to the controller."""
 
 
 def line_of(message: Begin | Committed | Told) -> bytes:

@@ -1,4 +1,4 @@
-"""What the process knows and the node doesn't: disk, traffic, event loop, log."""
+"""Readings of the process, which the node doesn't have: disk, traffic, event loop, log."""
 
 from __future__ import annotations
 

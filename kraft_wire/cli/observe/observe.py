@@ -28,9 +28,9 @@ from kraft_wire.wire.address import Address
 
 DEFAULT_LISTENER: Final = "127.0.0.1:9095"
 FIRST_ANSWER_MS: Final = 15_000
-"""How long a first start waits for the quorum's leader."""
+"""A first start waits so long for the quorum's leader."""
 LOOK_MS: Final = 2_000
-"""How long a later start waits for each controller. It goes on without an answer."""
+"""A later start waits so long for each controller, and goes on without an answer."""
 
 
 def observe(

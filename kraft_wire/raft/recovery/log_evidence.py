@@ -29,7 +29,8 @@ class LogEvidence:
         self.epochs: list[EpochEvidence] = []
         self.history = QuorumHistory(takes_newer=True)
         self.unreadable = ""
-        """Where the first whole batch is that this release can't read, and why; empty if there is none."""
+        """The offset of the first whole batch that this release can't read, and the reason; empty if there is
+        none."""
         self._digest = hashlib.sha256()
 
     @property
