@@ -350,6 +350,17 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
     assert "2 are needed to commit the change: start the others first" in capsys.readouterr().err
 
 
+def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, capsys: Capture) -> None:
+    """It still counts as live by its last fetch."""
+    stopped, other = (id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(stopped)
+    assert run(quorum, "quorum", "remove", str(other)) == 6
+    captured = capsys.readouterr()
+    assert "the majority is 2, 0 more may fail" in captured.out
+    assert f"nothing answers at the address of {stopped}, and 2 of the voters" in captured.err
+    assert roles(status(quorum, capsys))[other] == "follower"
+
+
 @pytest.mark.parametrize("options", [[], ["--keep-registration"]])
 def test_an_id_that_no_node_ever_had_has_a_status_of_its_own(
     quorum: Controllers, capsys: Capture, options: list[str]

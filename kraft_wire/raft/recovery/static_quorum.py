@@ -82,8 +82,9 @@ def configuring_steps(voters: Mapping[int, Sequence[Endpoint]], *, is_all: bool)
     return [
         f"set {KEY}={value} in the configuration of all nodes, the brokers' included: {why}",
         f"start {'node' if len(voters) == 1 else 'nodes'} {named(sorted(voters))}, then the brokers",
-        "never start any other controller on its old folder again: format it, and name it in "
-        f"{KEY} of all nodes when it has caught up",
+        "never start any other controller on its old folder again; one controller after the other: move that"
+        f" folder away, add the controller to {KEY} in its own configuration, format it and start it; when"
+        " `quorum status` shows that it has caught up, set that value on all other nodes and restart them",
     ]
 
 

@@ -49,8 +49,9 @@ def disowned(key: ReplicaKey, voters: VoterSet) -> LogEvent | None:
         {
             "directory_id": str(key.directory_id),
             "voters_directory_id": str(voter.key.directory_id),
-            "advice": "it is an observer: give it that voter's folder, or format it again with the voter's"
-            " directory id in --initial-controllers",
+            "advice": "it is an observer: give it that voter's folder; if that is lost, and the node doesn't"
+            f" join by itself, `kraft-wire quorum remove {key.id} --directory-id {voter.key.directory_id}`,"
+            f" then `kraft-wire quorum promote {key.id}`",
         },
     )
 

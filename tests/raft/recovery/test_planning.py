@@ -564,6 +564,10 @@ def test_a_static_quorum_goes_on_in_a_later_epoch_than_any_lost_voter_s() -> Non
         for start in ("apply the plan", "set controller.quorum.voters=1@c1:9093 in", "start node 1, then")
     ]
     assert steps == sorted(steps)
+    assert "one controller after the other" in made.steps[-1]
+    assert (
+        "add the controller to controller.quorum.voters in its own configuration, format it" in made.steps[-1]
+    )
 
 
 def test_the_leader_of_a_static_quorum_is_looked_for_at_all_its_voters_addresses() -> None:

@@ -132,8 +132,9 @@ def test_a_node_whose_directory_is_not_the_voter_s_is_told_both() -> None:
     assert event.fields == {
         "directory_id": str(OTHER_DIRECTORY),
         "voters_directory_id": str(DIRECTORY),
-        "advice": "it is an observer: give it that voter's folder, or format it again with the voter's"
-        " directory id in --initial-controllers",
+        "advice": "it is an observer: give it that voter's folder; if that is lost, and the node doesn't join"
+        f" by itself, `kraft-wire quorum remove 3 --directory-id {DIRECTORY}`,"
+        " then `kraft-wire quorum promote 3`",
     }
     assert disowned(ReplicaKey(3, DIRECTORY), VOTERS) is None
     assert disowned(ReplicaKey(4, OTHER_DIRECTORY), VOTERS) is None

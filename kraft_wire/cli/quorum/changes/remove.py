@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
 from kraft_wire.cli.quorum import (
     JoinsAgain,
@@ -17,6 +19,7 @@ from kraft_wire.cli.quorum import (
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.changes.majorities import (
+    VoterLiveness,
     change_lines,
     fetches,
     ids_text,
@@ -38,7 +41,7 @@ from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_
 from kraft_wire.cli.quorum.connecting import AUTO_JOIN, DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.survey import setting_of
+from kraft_wire.client.survey import setting_of, survey
 from kraft_wire.client.voter_changes import remove_voter
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
@@ -167,6 +170,7 @@ def _remove(
             f"only {ids_text(after.live)} of the voters that would be left fetch, and {after.needed} are "
             "needed to commit the change: start the others first. Nothing was changed"
         )
+    _refuse_if_too_few_answer(leader, described, after)
     _refuse_if_it_joins_again(leader, described, key, registered)
     if not yes:
         confirm()
@@ -174,6 +178,27 @@ def _remove(
     with interruption_says(INTERRUPTED):
         leader.change(request, RemoveRaftVoterResponse, lambda found: not is_voter(found, key))
     print(f"Node {key.id} is no voter any more. The change is committed.")
+
+
+def _refuse_if_too_few_answer(
+    leader: LeaderClient, described: QuorumDescription, after: VoterLiveness
+) -> None:
+    """Raise Unfit if too few of the voters that would be left answer. One that stopped a moment ago still
+    counts as live, and without its vote the removal would leave the quorum without a leader."""
+    silent = frozenset(key for key in after.live if _is_silent(leader, described, key))
+    if msgspec.structs.replace(after, live=after.live - silent).may_fail < 0:
+        raise Unfit(
+            f"nothing answers at the address of {ids_text(silent)}, and {after.needed} of the voters that"
+            " would be left are needed to commit the change: start the others first. Nothing was changed"
+        )
+
+
+def _is_silent(leader: LeaderClient, described: QuorumDescription, key: ReplicaKey) -> bool:
+    """Whether nothing answers at any address of a voter other than the leader."""
+    if described.leader is not None and key == key_of(described.leader):
+        return False
+    addresses = [Address(point.host, point.port) for point in described.endpoints.get(key.id, ())]
+    return bool(addresses) and all(answer.is_silent for answer in survey(leader.settings, addresses))
 
 
 def _refuse_if_it_joins_again(
