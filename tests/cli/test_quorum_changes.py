@@ -26,7 +26,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
-from tests.support.controller_process import NODE_ID, formatted
+from tests.support.controller_process import CLUSTER_ID, NODE_ID, formatted
 from tests.support.live_quorum import Controllers, settings, static_controller, three_controllers
 from tests.support.waiting import wait_until
 
@@ -79,8 +79,9 @@ def test_a_controller_is_added_and_removed_and_its_registration_with_it(
     file = str(quorum.add_observer(4))
     assert run(quorum, "quorum", "add", file) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "Voters now    1, 2, 3: the majority is 2, 1 more may fail"
-    assert said[1] == "Afterwards    1, 2, 3, 4: the majority is 3, 1 more may fail"
+    assert said[0] == f"Cluster       {CLUSTER_ID}"
+    assert said[1] == "Voters now    1, 2, 3: the majority is 2, 1 more may fail"
+    assert said[2] == "Afterwards    1, 2, 3, 4: the majority is 3, 1 more may fail"
     assert said[-1] == "Node 4 is a voter. The change is committed."
     assert roles(status(quorum, capsys))[4] == "follower"
 
@@ -90,7 +91,7 @@ def test_a_controller_is_added_and_removed_and_its_registration_with_it(
     quorum.kill(4)
     assert run(quorum, "quorum", "remove", "4") == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[1] == "Afterwards    1, 2, 3: the majority is 2, 1 more may fail"
+    assert said[2] == "Afterwards    1, 2, 3: the majority is 2, 1 more may fail"
     assert said[-2:] == [
         "Node 4 is no voter any more. The change is committed.",
         "The registration of controller 4 is removed.",
@@ -347,7 +348,10 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
     while status(quorum, capsys)["may_fail"] == 1:
         pass
     assert run(quorum, "quorum", "remove", str(other)) == 6
-    assert "2 are needed to commit the change: start the others first" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"1 of the 2 voters that would be left fetches (node {quorum.leader()}), and 2 are" in said.err
+    left = ", ".join(map(str, sorted({1, 2, 3} - {other})))
+    assert f"Afterwards    {left}: the majority is 2, 1 too few of them fetch" in said.out
 
 
 @pytest.mark.parametrize("options", [[], ["--keep-registration"]])

@@ -111,7 +111,7 @@ def make_voter(
     described = leader.describe()
     check_address_is_free(described, key, endpoints)
     before = liveness_of(described)
-    for line in change_lines(before, before.with_voter(key)):
+    for line in change_lines(leader.cluster_id, before, before.with_voter(key)):
         print(line)
     print(f"New voter     {key}")
     for endpoint in endpoints:

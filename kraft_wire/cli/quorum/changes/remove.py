@@ -157,15 +157,18 @@ def _remove(
 ) -> None:
     before = liveness_of(described)
     after = before.without_voter(key)
-    for line in change_lines(before, after):
+    for line in change_lines(leader.cluster_id, before, after):
         print(line)
     print(f"Removed       {key}")
     if not after.voters:
         raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
     if after.may_fail < 0:
+        live = len(after.live)
+        named = f" (node{'' if live == 1 else 's'} {ids_text(after.live)})" if live else ""
         raise Unfit(
-            f"only {ids_text(after.live)} of the voters that would be left fetch, and {after.needed} are "
-            "needed to commit the change: start the others first. Nothing was changed"
+            f"{live or 'none'} of the {len(after.voters)} voters that would be left fetch{'es' * (live == 1)}"
+            f"{named}, and {after.needed} are needed to commit the change: start the others first. "
+            "Nothing was changed"
         )
     _refuse_if_it_joins_again(leader, described, key, registered)
     if not yes:
