@@ -566,6 +566,18 @@ def test_a_static_quorum_goes_on_in_a_later_epoch_than_any_lost_voter_s() -> Non
     assert steps == sorted(steps)
 
 
+def test_the_controllers_of_a_static_quorum_come_back_as_observers() -> None:
+    """With controller.quorum.voters of the survivor alone they don't start."""
+    returning = plan(static(folder(1, 3, 50), 1, 2, 3)).steps[-1]
+    for part in (
+        "one controller back at a time. Replace controller.quorum.voters in its file by",
+        "kraft-wire storage format -t ",
+        " -c FILE --no-initial-controllers`, and start it. When its lag is 0",
+        "name it in controller.quorum.voters of all nodes",
+    ):
+        assert part in returning
+
+
 def test_the_leader_of_a_static_quorum_is_looked_for_at_all_its_voters_addresses() -> None:
     """They are in the configuration only, and in the registrations of controllers since metadata.version
     3.7."""
