@@ -277,6 +277,25 @@ def test_it_is_uncertain_whether_a_change_is_made_that_has_no_majority(
     assert "it isn't known whether the change was made: after it was sent, no leader answered" in said
 
 
+def test_a_newcomer_that_can_not_be_read_ends_with_5(
+    quorum: Controllers, tmp_path: Path, capsys: Capture
+) -> None:
+    assert run(quorum, "quorum", "add", str(tmp_path / "no.properties")) == 5
+    assert f"{tmp_path}/no.properties: cannot be read: No such file" in capsys.readouterr().err
+    file = tmp_path / "new.properties"
+    file.write_text(quorum.file(1).read_text().replace(str(quorum.folder(1)), str(tmp_path / "empty")))
+    assert run(quorum, "quorum", "add", str(file)) == 5
+    said = "run `kraft-wire storage format` with --no-initial-controllers"
+    assert said in capsys.readouterr().err
+    other = tmp_path / "other"
+    other.mkdir()
+    wrong = formatted(other, {"node.id": "4"}, cluster_id="0Hqdn6mPQ5GrP21WaEIN5Q")
+    wrong.write_text(wrong.read_text().replace("127.0.0.1:0", "127.0.0.1:9"))
+    assert run(quorum, "quorum", "add", str(wrong)) == 6
+    said = "belongs to cluster 0Hqdn6mPQ5GrP21WaEIN5Q, and the quorum that --bootstrap-controller names to "
+    assert f"{said}{CLUSTER_ID}: check both." in capsys.readouterr().err
+
+
 def test_an_observer_is_not_promoted_with_another_directory_or_listener(
     quorum: Controllers, capsys: Capture
 ) -> None:
@@ -340,6 +359,30 @@ def test_what_can_not_be_changed(quorum: Controllers, capsys: Capture) -> None:
     assert "give NAME://HOST:PORT" in capsys.readouterr().err
     assert run(quorum, "quorum", "promote", "4", "--max-lag", "-1") == 2
     assert "--max-lag -1: give 0 or more" in capsys.readouterr().err
+
+
+def test_a_directory_id_is_checked_for_a_node_that_is_no_voter(quorum: Controllers, capsys: Capture) -> None:
+    quorum.add_observer(4)
+    wait_until(lambda: 4 in registered(status(quorum, capsys)), "the observer to register")
+    own = str(read_meta_properties(quorum.folder(4)).directory_id)
+    for stopped in (False, True):
+        if stopped:
+            quorum.kill(4)
+        assert run(quorum, "quorum", "remove", "4", "--directory-id", "AwMDAwMDAwMDAwMDAwMDAw") == 6
+        said = capsys.readouterr()
+        assert (
+            f"node 4 is no voter, and observes with {own}: the leader doesn't know directory id" in said.err
+        )
+        assert said.out == ""
+    assert run(quorum, "quorum", "remove", "4", "--directory-id", own) == 0
+    assert "The registration of controller 4 is removed." in capsys.readouterr().out
+
+
+def test_a_voter_that_has_just_stopped_is_not_said_to_run(quorum: Controllers, capsys: Capture) -> None:
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    assert run(quorum, "quorum", "remove", str(gone), "--keep-registration") == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None:
