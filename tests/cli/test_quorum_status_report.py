@@ -255,7 +255,7 @@ def test_folders_say_who_led_last() -> None:
     ]
     report = report_of_folders(folders)
     assert (report.leader_id, report.last_known_leader_id) == (None, 3)
-    assert "Leader          none (last known: 3)" in text_of(report)
+    assert "Leader          not asked (last known: 3)" in text_of(report)
 
 
 def test_a_folder_whose_directory_is_not_the_voter_s() -> None:

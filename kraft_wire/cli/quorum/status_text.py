@@ -41,6 +41,8 @@ def _leader_text(report: StatusReport) -> str:
     if report.leader_id is not None:
         return str(report.leader_id)
     last = report.last_known_leader_id
+    if any(row.source is not None for row in report.replicas):
+        return "not asked" if last is None else f"not asked (last known: {last})"
     return "none known" if last is None else f"none (last known: {last})"
 
 
