@@ -93,8 +93,7 @@ def quorum_remove(
     wanted = directory_id_of(directory_id)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         described = leader.describe()
-        registered = {} if keep_registration else registrations_of(leader)
-        address = registered.get(node_id)
+        address = None if keep_registration else registrations_of(leader).get(node_id)
         voter = _voter(leader, described, node_id, wanted)
         if voter is not None:
             _remove(leader, described, key_of(voter), address, yes=yes)
@@ -102,8 +101,7 @@ def quorum_remove(
                 _unregister_removed(leader, key_of(voter))
             return EXIT_OK
         leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
-        if wanted is not None:
-            _check_directory(leader, described, node_id, wanted)
+        _check_directory(leader, described, node_id, wanted)
         if address is not None:
             _unregister_stopped(leader, node_id, wanted, address, yes=yes)
         else:
@@ -125,11 +123,13 @@ def _voter(
     return None
 
 
-def _check_directory(leader: LeaderClient, described: QuorumDescription, node_id: int, wanted: Uuid) -> None:
+def _check_directory(
+    leader: LeaderClient, described: QuorumDescription, node_id: int, wanted: Uuid | None
+) -> None:
     """Raise Unfit unless the node, which is no voter, observes with this directory id or voted with it: an
-    earlier run of the command may have removed it."""
+    earlier run of the command may have removed it. None isn't checked."""
     observed = [replica.directory_id for replica in replicas_of(described.observers, node_id)]
-    if wanted in observed:
+    if wanted is None or wanted in observed:
         return
     voters = (voter for change in leader.history().changes for voter in change.voters)
     if not any((voter.id, voter.directory_id) == (node_id, str(wanted)) for voter in voters):

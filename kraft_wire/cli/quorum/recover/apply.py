@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -74,9 +75,17 @@ def recover_apply(
     if cluster_id != wanted.cluster_id:
         raise Unfit(f"--cluster-id {cluster_id}: the plan is for cluster {wanted.cluster_id}")
     metadata_dir = metadata_dir_of(directory.absolute())
+    with _command_errors(), interruption_says(NOTHING_CHANGED):
+        _apply(wanted, metadata_dir, yes, backup, command_config, timeout_ms)
+    print(f"Check it with `kraft-wire quorum recover verify {metadata_dir} --plan {plan}`.")
+    return EXIT_OK
+
+
+@contextmanager
+def _command_errors() -> Iterator[None]:
+    """Turn the errors of a folder and of a plan into those of a command."""
     try:
-        with interruption_says(NOTHING_CHANGED):
-            _apply(wanted, metadata_dir, yes, backup, command_config, timeout_ms)
+        yield
     except RecoveryError as error:
         raise Unfit(str(error)) from None
     except FolderLocked as error:
@@ -87,8 +96,6 @@ def recover_apply(
         ) from None
     except LogError as error:
         raise Unreadable(str(error)) from None
-    print(f"Check it with `kraft-wire quorum recover verify {metadata_dir} --plan {plan}`.")
-    return EXIT_OK
 
 
 def _apply(
