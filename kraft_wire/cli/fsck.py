@@ -274,4 +274,5 @@ def _peers_repair(inspection: Inspection, peers: int) -> str:
     elif inspection.problems:
         what = "fetches what it lacks from the leader"
     verb = "start" if inspection.controller_pid is None else "restart"
-    return f"This node has {peers} peer{'s' if peers > 1 else ''}: {verb} it, it {what}."
+    lost = "If most voters are gone for good, don't: see `kraft-wire quorum recover`."
+    return f"This node has {peers} peer{'s' if peers > 1 else ''}: {verb} it, it {what}. {lost}"

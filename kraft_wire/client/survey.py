@@ -13,7 +13,7 @@ No API of Kafka's shows the state of a controller that doesn't lead. Every contr
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -84,6 +84,31 @@ def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None)
     timeout_s = settings.request_timeout_ms / 1000
     wanted = settings.bootstrap if addresses is None else addresses
     return [_ask(connector, address, timeout_s) for address in wanted]
+
+
+def clusters_among(answers: Iterable[NodeAnswer]) -> dict[str, list[Address]]:
+    """Return the clusters that these controllers say they are of, with the controllers' addresses."""
+    found: dict[str, list[Address]] = {}
+    for answer in answers:
+        if answer.cluster_id is not None:
+            found.setdefault(answer.cluster_id, []).append(answer.address)
+    return found
+
+
+def leaders_among(answers: Iterable[NodeAnswer]) -> list[NodeAnswer]:
+    """Return an answer of each leader, the one of the latest epoch first. A leader may answer at several
+    addresses."""
+    leading = {(answer.epoch, answer.leader_id): answer for answer in answers if answer.leads}
+    return [answer for _, answer in sorted(leading.items(), reverse=True)]
+
+
+def confirmed_leaders(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> list[NodeAnswer]:
+    """Return the leaders among these controllers, as ``leaders_among`` does. Several are asked once more: an
+    election between two answers makes one leader look like two."""
+    leaders = leaders_among(answers)
+    if len(leaders) < 2:
+        return leaders
+    return leaders_among(survey(settings, [leader.address for leader in leaders]))
 
 
 def setting_of(settings: QuorumSettings, address: Address, node_id: int, key: str) -> str | None:

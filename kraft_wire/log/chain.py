@@ -16,7 +16,11 @@ from kraft_wire.protocol.messages.voters_record import VotersRecord
 
 def offset_problem(header: BatchHeader, next_offset: int) -> str:
     """Return why a batch can't begin at ``next_offset``; empty if it does."""
-    return "" if header.base_offset == next_offset else f"its base offset is {header.base_offset}"
+    return (
+        ""
+        if header.base_offset == next_offset
+        else f"the batch there begins with offset {header.base_offset}"
+    )
 
 
 def header_problem(header: BatchHeader, next_offset: int, last_epoch: int | None) -> str:

@@ -56,3 +56,15 @@ def test_a_node_id_votes_with_one_directory() -> None:
     check_no_other_directory_votes(described, 5, NEW)
     with pytest.raises(Unfit, match="run `kraft-wire quorum remove 4` first"):
         check_no_other_directory_votes(described, 4, NEW)
+
+
+def test_a_voter_that_fetches_isn_t_to_be_removed_for_a_directory_that_doesn_t() -> None:
+    """The id may be mistyped."""
+    described = quorum(voters=(replica(4, OLD),))
+    with pytest.raises(
+        Unfit, match=f"node 4 votes with directory id {OLD}, and fetches; {NEW} doesn't: check"
+    ):
+        check_no_other_directory_votes(described, 4, NEW)
+    gone = quorum(voters=(replica(4, OLD, NOW_MS - LIVE_WITHIN_MS - 1),))
+    with pytest.raises(Unfit, match="run `kraft-wire quorum remove 4` first"):
+        check_no_other_directory_votes(gone, 4, NEW)

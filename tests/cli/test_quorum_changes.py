@@ -26,7 +26,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.wire.address import Address
-from tests.support.controller_process import NODE_ID, formatted
+from tests.support.controller_process import CLUSTER_ID, NODE_ID, formatted
 from tests.support.live_quorum import Controllers, settings, static_controller, three_controllers
 from tests.support.waiting import wait_until
 
@@ -79,8 +79,9 @@ def test_a_controller_is_added_and_removed_and_its_registration_with_it(
     file = str(quorum.add_observer(4))
     assert run(quorum, "quorum", "add", file) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "Voters now    1, 2, 3: the majority is 2, 1 more may fail"
-    assert said[1] == "Afterwards    1, 2, 3, 4: the majority is 3, 1 more may fail"
+    assert said[0] == f"Cluster       {CLUSTER_ID}"
+    assert said[1] == "Voters now    1, 2, 3: the majority is 2, 1 more may fail"
+    assert said[2] == "Afterwards    1, 2, 3, 4: the majority is 3, 1 more may fail"
     assert said[-1] == "Node 4 is a voter. The change is committed."
     assert roles(status(quorum, capsys))[4] == "follower"
 
@@ -90,7 +91,7 @@ def test_a_controller_is_added_and_removed_and_its_registration_with_it(
     quorum.kill(4)
     assert run(quorum, "quorum", "remove", "4") == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[1] == "Afterwards    1, 2, 3: the majority is 2, 1 more may fail"
+    assert said[2] == "Afterwards    1, 2, 3: the majority is 2, 1 more may fail"
     assert said[-2:] == [
         "Node 4 is no voter any more. The change is committed.",
         "The registration of controller 4 is removed.",
@@ -276,6 +277,25 @@ def test_it_is_uncertain_whether_a_change_is_made_that_has_no_majority(
     assert "it isn't known whether the change was made: after it was sent, no leader answered" in said
 
 
+def test_a_newcomer_that_can_not_be_read_ends_with_5(
+    quorum: Controllers, tmp_path: Path, capsys: Capture
+) -> None:
+    assert run(quorum, "quorum", "add", str(tmp_path / "no.properties")) == 5
+    assert f"{tmp_path}/no.properties: cannot be read: No such file" in capsys.readouterr().err
+    file = tmp_path / "new.properties"
+    file.write_text(quorum.file(1).read_text().replace(str(quorum.folder(1)), str(tmp_path / "empty")))
+    assert run(quorum, "quorum", "add", str(file)) == 5
+    said = "run `kraft-wire storage format` with --no-initial-controllers"
+    assert said in capsys.readouterr().err
+    other = tmp_path / "other"
+    other.mkdir()
+    wrong = formatted(other, {"node.id": "4"}, cluster_id="0Hqdn6mPQ5GrP21WaEIN5Q")
+    wrong.write_text(wrong.read_text().replace("127.0.0.1:0", "127.0.0.1:9"))
+    assert run(quorum, "quorum", "add", str(wrong)) == 6
+    said = "belongs to cluster 0Hqdn6mPQ5GrP21WaEIN5Q, and the quorum that --bootstrap-controller names to "
+    assert f"{said}{CLUSTER_ID}: check both." in capsys.readouterr().err
+
+
 def test_an_observer_is_not_promoted_with_another_directory_or_listener(
     quorum: Controllers, capsys: Capture
 ) -> None:
@@ -341,13 +361,40 @@ def test_what_can_not_be_changed(quorum: Controllers, capsys: Capture) -> None:
     assert "--max-lag -1: give 0 or more" in capsys.readouterr().err
 
 
+def test_a_directory_id_is_checked_for_a_node_that_is_no_voter(quorum: Controllers, capsys: Capture) -> None:
+    quorum.add_observer(4)
+    wait_until(lambda: 4 in registered(status(quorum, capsys)), "the observer to register")
+    own = str(read_meta_properties(quorum.folder(4)).directory_id)
+    for stopped in (False, True):
+        if stopped:
+            quorum.kill(4)
+        assert run(quorum, "quorum", "remove", "4", "--directory-id", "AwMDAwMDAwMDAwMDAwMDAw") == 6
+        said = capsys.readouterr()
+        assert (
+            f"node 4 is no voter, and observes with {own}: the leader doesn't know directory id" in said.err
+        )
+        assert said.out == ""
+    assert run(quorum, "quorum", "remove", "4", "--directory-id", own) == 0
+    assert "The registration of controller 4 is removed." in capsys.readouterr().out
+
+
+def test_a_voter_that_has_just_stopped_is_not_said_to_run(quorum: Controllers, capsys: Capture) -> None:
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    assert run(quorum, "quorum", "remove", str(gone), "--keep-registration") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None:
     one, other = (id for id in quorum.addresses if id != quorum.leader())
     quorum.kill(one)
     while status(quorum, capsys)["may_fail"] == 1:
         pass
     assert run(quorum, "quorum", "remove", str(other)) == 6
-    assert "2 are needed to commit the change: start the others first" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"1 of the 2 voters that would be left fetches (node {quorum.leader()}), and 2 are" in said.err
+    left = ", ".join(map(str, sorted({1, 2, 3} - {other})))
+    assert f"Afterwards    {left}: the majority is 2, 1 too few of them fetch" in said.out
 
 
 def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, capsys: Capture) -> None:
@@ -356,7 +403,7 @@ def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, c
     quorum.kill(stopped)
     assert run(quorum, "quorum", "remove", str(other)) == 6
     captured = capsys.readouterr()
-    assert "the majority is 2, 0 more may fail" in captured.out
+    assert "the majority is 2, no more may fail" in captured.out
     assert f"nothing answers at the address of {stopped}, and 2 of the voters" in captured.err
     assert roles(status(quorum, capsys))[other] == "follower"
 

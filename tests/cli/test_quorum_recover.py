@@ -500,6 +500,81 @@ def test_apply_takes_an_answer_from_a_terminal(lost: Lost, answer: str, exit_cod
     assert recover("verify", lost.folder) == (9 if exit_code else 0)
 
 
+def test_verify_doesn_t_take_an_earlier_plan_for_the_one_that_failed(
+    lost: Lost, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The folder remembers the earlier plan, and holds what that one says."""
+    assert lost.make_plan() == 0
+    assert lost.apply() == 0
+    earlier = read_plan(lost.plan)
+    lost.collected.unlink()
+    lost.plan = lost.plan.with_name("second.json")
+    assert recover("collect", lost.folder, "--output", lost.collected) == 0
+    address = f"{earlier.leader_id}@127.0.0.1:{earlier.voters[0].endpoints[0].port}"
+    assert recover("plan", lost.collected, "--output", lost.plan, "--endpoints", address) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "write", full)
+        assert lost.apply() == 1
+    capsys.readouterr()
+    assert recover("verify", lost.folder) == 0
+    assert f"plan {earlier.hash[:12]} (made 20" in capsys.readouterr().out
+    assert recover("verify", lost.folder, "--plan", lost.plan) == 9
+    said = (
+        f"plan {read_plan(lost.plan).hash[:12]} isn't applied. The folder remembers plan {earlier.hash[:12]}"
+    )
+    assert said in capsys.readouterr().err
+    assert lost.apply() == 0
+    check = f"Check it with `kraft-wire quorum recover verify {lost.folder} --plan {lost.plan}`."
+    assert check in capsys.readouterr().out
+    assert recover("verify", lost.folder, "--plan", lost.plan) == 0
+
+
+def full(disk: Disk, fd: int, data: bytes, position: int, path: Path) -> None:
+    raise DiskFailed(path, "a write", OSError(errno.EFBIG, "File too large"))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("kraft_wire.cli.quorum.recover.apply.survey", "interrupted: nothing was changed"),
+        ("kraft_wire.storage.folder_copy.FolderCopy.make", "interrupted: nothing of the plan was written to"),
+        ("kraft_wire.storage.store.Store.forget_loss", "interrupted: the plan may be written in part to"),
+    ],
+)
+def test_ctrl_c_says_what_was_written(
+    lost: Lost, monkeypatch: pytest.MonkeyPatch, capsys: Capture, place: str, said: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert lost.make_plan() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(place, interrupted)
+        assert lost.apply() == 130
+    assert capsys.readouterr().err.startswith(f"kraft-wire: {said}")
+    assert lost.apply() == 0
+    assert recover("verify", lost.folder, "--plan", lost.plan) == 0
+
+
+def test_apply_names_the_offset_of_the_voters(lost: Lost, capsys: Capture) -> None:
+    assert lost.make_plan() == 0
+    assert lost.apply() == 0
+    offset = read_evidence(lost.folder).history[-1].offset
+    assert f"  the log gets the new voters at offset {offset}" in capsys.readouterr().out.splitlines()
+
+
+def test_collect_takes_a_folder_once(lost: Lost, capsys: Capture) -> None:
+    assert recover("collect", lost.folder, f"{lost.folder}/.", "--output", lost.collected) == 2
+    assert f"{lost.folder} is given twice" in capsys.readouterr().err
+    assert not lost.collected.exists()
+
+
+def test_an_output_in_no_folder_is_named_as_it_was_given(lost: Lost, tmp_path: Path, capsys: Capture) -> None:
+    output = tmp_path / "no" / "c.json"
+    assert recover("collect", lost.folder, "--output", output) == 1
+    assert f"--output {output}: there is no folder {output.parent}" in capsys.readouterr().err
+
+
 def test_a_static_quorum_moves_by_its_configuration(tmp_path: Path, capsys: Capture) -> None:
     lost = Lost(static_folder(tmp_path), tmp_path)
     assert lost.make_plan() == 6, "the only voter is a majority"

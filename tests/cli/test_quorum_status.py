@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import QuorumHistory
-from tests.support.controller_process import NODE_ID
-from tests.support.live_quorum import Controllers, static_controller, three_controllers
+from tests.support.controller_process import CLUSTER_ID, NODE_ID, ControllerProcess, formatted
+from tests.support.live_quorum import Controllers, address_of, static_controller, three_controllers
 
 Capture = pytest.CaptureFixture[str]
 REFUSED = "127.0.0.1:1"
@@ -96,8 +97,40 @@ def test_stale_asks_each_controller_itself(quorum: Controllers, capsys: Capture)
     report = status(capsys, *words)
     assert (report["leader_id"], report["last_known_leader_id"]) == (None, quorum.leader())
     asked, refused = report["notes"]
-    assert asked.startswith(f"{quorum.addresses[follower]} says that node {quorum.leader()} leads at ")
+    leader = f"remembers node {quorum.leader()} as leader of epoch "
+    assert asked.startswith(f"{quorum.addresses[follower]} {leader}")
     assert refused.startswith(f"{REFUSED} can't be asked: ")
+
+
+@contextmanager
+def another_leader(folder: Path, cluster_id: str = CLUSTER_ID) -> Iterator[str]:
+    """Run a controller that is the only voter of its own quorum; gives its address."""
+    with ControllerProcess(formatted(folder, cluster_id=cluster_id)) as process:
+        yield address_of(process)
+
+
+def test_two_controllers_that_lead_end_with_17(quorum: Controllers, tmp_path: Path, capsys: Capture) -> None:
+    """As after a recovery, when old controllers were started on their old folders."""
+    with another_leader(tmp_path) as address:
+        for words in ([], ["--no-history"], ["--stale"]):
+            options = [*of(quorum)[:-1], f"{of(quorum)[-1]},{address}", *words]
+            assert main(["quorum", "status", "--json", *options]) == 17
+            said = capsys.readouterr()
+            assert "2 controllers lead: node " in said.err
+            leaders = msgspec.json.decode(said.out)["leaders"]
+            assert {row["id"] for row in leaders} == {quorum.leader(), NODE_ID}
+
+
+def test_controllers_of_two_clusters_end_with_6(quorum: Controllers, tmp_path: Path, capsys: Capture) -> None:
+    other = "0Hqdn6mPQ5GrP21WaEIN5Q"
+    with another_leader(tmp_path, other) as address:
+        options = [*of(quorum)[:-1], f"{of(quorum)[-1]},{address}"]
+        for words in (["status"], ["status", "--stale"], ["remove", "3", "--yes"], ["promote", "3"]):
+            assert main(["quorum", *words, *options]) == 6
+            said = capsys.readouterr()
+            assert said.err.startswith("kraft-wire: --bootstrap-controller names controllers of several clus")
+            assert f"{other} ({address})" in said.err
+            assert said.out == ""
 
 
 def test_status_from_the_folders_of_running_controllers(quorum: Controllers, capsys: Capture) -> None:
@@ -217,6 +250,7 @@ def test_without_a_leader_status_shows_what_is_known_and_ends_with_4(tmp_path: P
         assert f"{controllers.addresses[survivor]} " in shown.out
         assert "Leader          none (last known: " in shown.out
         assert shown.err.startswith("kraft-wire: no leader in 1500 ms: ")
+        assert "--stale" not in shown.err, "what it shows is shown already"
         assert main(["quorum", "describe", "--status", *of(controllers), "--timeout-ms", "1500"]) == 4
         words = ["--stale", "--bootstrap-controller", controllers.addresses[survivor]]
         assert status(capsys, *words)["leader_epoch"] >= 1

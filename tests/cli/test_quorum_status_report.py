@@ -9,17 +9,24 @@ from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
 from kraft_wire.cli.quorum.status_report import (
     KnownOfLog,
     known_of,
+    note_leaders,
     report_of_answers,
     report_of_folders,
     report_of_leader,
-    text_of,
 )
+from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.client.survey import NodeAnswer, leaders_among
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint
-from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, QuorumHistory, VoterChange
+from kraft_wire.raft.recovery.evidence import (
+    EpochEvidence,
+    FolderEvidence,
+    KnownVoter,
+    QuorumHistory,
+    VoterChange,
+)
 from kraft_wire.wire.address import Address
 
 NOW_MS = 1_800_000_000_000
@@ -144,10 +151,93 @@ def test_the_newest_epoch_counts_among_single_controllers() -> None:
     assert (report.leader_id, report.last_known_leader_id, report.leader_epoch) == (None, 3, 7)
     assert "Leader          none (last known: 3)" in text_of(report)
     assert report.notes == [
-        "c1:1 says that node 3 leads, epoch 4; kraft.version 1; registrations unknown",
+        "c1:1 remembers node 3 as leader of epoch 4; kraft.version 1; registrations unknown",
         "c2:1 knows no leader, epoch 7; kraft.version 1; registered controllers: none",
         "c3:1 can't be asked: Connection refused",
     ]
+
+
+def test_two_leaders_make_a_split_cluster() -> None:
+    """Each of them follows nobody: the one of the later epoch doesn't know more than the other one."""
+    answers = [
+        NodeAnswer(Address("c1", 1), leader_id=1, epoch=12, description=described(LIVE)),
+        NodeAnswer(Address("c3", 1), leader_id=3, epoch=13, description=described(LIVE)),
+        NodeAnswer(Address("c3", 2), leader_id=3, epoch=13, description=described(LIVE)),
+    ]
+    report = report_of_answers(answers)
+    note_leaders(report, leaders_among(answers))
+    assert [(row.id, row.epoch) for row in report.leaders] == [(3, 13), (1, 12)]
+    assert report.split.startswith(
+        "2 controllers lead: node 3 at c3:2 in epoch 13, node 1 at c1:1 in epoch 12. "
+    )
+    assert "Leader          2 controllers lead: 3 at c3:2, epoch 13; 1 at c1:1, epoch 12" in text_of(report)
+    note_leaders(report, leaders_among(answers[1:]))
+    assert (len(report.leaders), "Leader          3" in text_of(report)) == (1, True)
+
+
+def folder(node_id: int, committed_offset: int, *parts: tuple[int, int, int]) -> FolderEvidence:
+    """A folder whose log has these parts: epoch, first offset, end."""
+    return FolderEvidence(
+        f"/{node_id}",
+        "a cluster",
+        node_id,
+        "",
+        log_end_offset=parts[-1][2],
+        epochs=tuple(EpochEvidence(*part, "") for part in parts),
+        committed_offset=committed_offset,
+    )
+
+
+@pytest.mark.parametrize(("committed", "is_split"), [(12, True), (10, False)])
+def test_logs_whose_committed_records_differ_are_of_a_split_cluster(committed: int, is_split: bool) -> None:
+    """The end of a log that was never committed differs after any change of leader."""
+    one, other = folder(1, committed, (1, 0, 10), (2, 10, 30)), folder(3, 20, (1, 0, 10), (3, 10, 20))
+    report = report_of_folders([one, other])
+    assert [row.lag for row in report.replicas] == [None, 0]
+    assert bool(report.split) is is_split
+    if is_split:
+        assert report.split.startswith("the committed records in /1 and /3 differ from offset 10 on: ")
+    assert report.high_watermark == (None if is_split else 20)
+
+
+def test_a_lagging_log_does_not_differ() -> None:
+    report = report_of_folders([folder(1, 30, (1, 0, 10), (2, 10, 30)), folder(3, 9, (1, 0, 9))])
+    assert ([row.lag for row in report.replicas], report.split) == ([0, 21], "")
+
+
+def test_addresses_that_nobody_has_any_more_lead_to_recover() -> None:
+    old = {1: Address("old1", 1), 2: Address("old2", 1)}
+    moved = [
+        NodeAnswer(Address("new1", 1), leader_id=1, epoch=4, leader_address=old[1], registrations=old),
+        NodeAnswer(Address("new2", 1), leader_id=1, epoch=4, registrations=old),
+    ]
+    hint = "see `kraft-wire quorum recover plan --endpoints`"
+    assert hint in report_of_answers(moved).notes[-1]
+    stayed = [*moved, NodeAnswer(Address("old2", 1), leader_id=1, epoch=4, registrations=old)]
+    assert not any(hint in note for note in report_of_answers(stayed).notes)
+
+
+def test_a_directory_that_was_replaced_has_no_registration() -> None:
+    """The node's registration, setting and address are those of the directory that it has now."""
+    old, new = Uuid(bytes([4] * 16)), Uuid(bytes([5] * 16))
+    gone = msgspec.structs.replace(replica(3, SILENT), directory_id=old)
+    runs = msgspec.structs.replace(replica(3, LIVE), directory_id=new)
+    points = {3: (Endpoint("C", "new3", 1),)}
+    known, auto_join = KnownOfLog(1, {1: [], 3: ["C://new3:1"]}), {3: True}
+    for voters, observers in (((runs,), (gone,)), ((gone,), (runs,))):
+        quorum = QuorumDescription(
+            ErrorCode.NONE,
+            leader_id=1,
+            voters=(replica(1, NOW_MS), *voters),
+            observers=observers,
+            endpoints=points if runs in voters else {3: (Endpoint("C", "old3", 1),)},
+        )
+        report = report_of_leader("a cluster", quorum, known, auto_join)
+        rows = {row.directory_id: row for row in report.replicas}
+        row, other = rows[str(new)], rows[str(old)]
+        assert (row.registered, row.auto_join, row.endpoints) == (True, True, ["C://new3:1"])
+        assert (other.registered, other.auto_join) == (False, None)
+        assert other.endpoints == ([] if runs in voters else ["C://old3:1"])
 
 
 def test_a_leader_is_one_that_says_so_itself() -> None:
@@ -165,7 +255,7 @@ def test_folders_say_who_led_last() -> None:
     ]
     report = report_of_folders(folders)
     assert (report.leader_id, report.last_known_leader_id) == (None, 3)
-    assert "Leader          none (last known: 3)" in text_of(report)
+    assert "Leader          not asked (last known: 3)" in text_of(report)
 
 
 def test_a_folder_whose_directory_is_not_the_voter_s() -> None:

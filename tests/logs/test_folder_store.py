@@ -353,7 +353,7 @@ def test_what_was_trimmed_before_it_could_be_cut_into_pieces_is_an_error(
     [
         pytest.param(100, 4, "checksum .* in its header", id="a record"),
         pytest.param(20, 255, "checksum .* in its header", id="the checksum"),
-        pytest.param(7, 1, "its base offset is", id="the offset"),
+        pytest.param(7, 1, "the batch there begins with offset", id="the offset"),
         pytest.param(12, 1, "epoch 16777217 does not begin with its leader's record", id="the epoch"),
         pytest.param(8, 1, "length 16777|more than a batch|cut off", id="the length, too large"),
         pytest.param(8, 128, "length -", id="the length, negative"),

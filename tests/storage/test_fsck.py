@@ -222,7 +222,8 @@ def test_a_voter_with_peers_needs_no_repair(tmp_path: Path, is_static: bool, cap
     flip(segments(path)[1], 400)
     assert fsck(path) == EXIT_DAMAGED
     text = capsys.readouterr().out
-    assert f"This node has 2 peers: start it, it fetches offsets 15–{END - 1} from the leader." in text
+    assert f"This node has 2 peers: start it, it fetches offsets 15–{END - 1} from the leader. " in text
+    assert "If most voters are gone for good, don't: see `kraft-wire quorum recover`." in text
     assert "--repair" not in text and "would be lost" not in text
     store = open_store(path, (NODE_ID, 2, 3))
     assert (store.log.end_offset, store.lost_below_offset) == (15, END)
@@ -235,7 +236,7 @@ def test_a_voter_with_peers_that_lost_its_log_gets_it_from_them(tmp_path: Path, 
             file.unlink()
     assert fsck(path) == EXIT_DAMAGED
     text = capsys.readouterr().out
-    assert f"This node has 1 peer: start it, it fetches offsets 0–{END - 1} from the leader." in text
+    assert f"This node has 1 peer: start it, it fetches offsets 0–{END - 1} from the leader. " in text
     store = open_store(path)
     assert (store.log.end_offset, store.lost_below_offset) == (0, END)
 

@@ -276,7 +276,7 @@ def test_a_gap_between_batches(folder: Path) -> None:
     forget_floor(folder)
     change_file(folder / FIRST_SEGMENT, lambda data: data.extend(data_batch(END + 1, EPOCH)))
     error = refusal(folder)
-    assert error.offset == END and f"its base offset is {END + 1}" in str(error)
+    assert error.offset == END and f"the batch there begins with offset {END + 1}" in str(error)
 
 
 def test_an_epoch_that_goes_back(folder: Path) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import CommandError, UsageError
-from kraft_wire.cli.quorum import NoAnswer, NoLeader
+from kraft_wire.cli.quorum import NoAnswer, NoLeader, Unfit
 from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, interruption_says
 from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.settings import API_TIMEOUT, KAFKA, REQUEST_TIMEOUT, QuorumSettings, parse_settings
-from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.client.survey import NodeAnswer, clusters_among, survey
 from kraft_wire.security.errors import BadSetting
 from kraft_wire.server.config.server_config import load_properties
 
@@ -22,6 +22,7 @@ OPTION: Final = "--bootstrap-controller"
 AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 """The key with which a controller makes itself a voter (KIP-1186)."""
 DEFAULT_TIMEOUT_MS: Final = 10_000
+SEE_STALE: Final = ". `kraft-wire quorum status --stale` shows what each controller knows"
 
 
 def settings_of(bootstrap: str, command_config: Path | None, timeout_ms: int) -> QuorumSettings:
@@ -78,15 +79,24 @@ def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
             raise without_leader(survey(settings), error) from None
 
 
-def without_leader(answers: list[NodeAnswer], error: QuorumUnreachable) -> NoAnswer | NoLeader:
+def check_one_cluster(answers: Iterable[NodeAnswer]) -> None:
+    """Raise Unfit for controllers of several clusters: it would depend on chance which one is asked."""
+    clusters = clusters_among(answers)
+    if len(clusters) > 1:
+        named = "; ".join(f"{id} ({', '.join(map(str, at))})" for id, at in sorted(clusters.items()))
+        raise Unfit(
+            f"{OPTION} names controllers of several clusters: {named}; give those of one. Nothing was changed"
+        )
+
+
+def without_leader(
+    answers: list[NodeAnswer], error: QuorumUnreachable, advice: str = SEE_STALE
+) -> NoAnswer | NoLeader:
     """Return the error of a quorum whose controllers gave these answers when no leader was found."""
     if not any(answer.epoch >= 0 for answer in answers):
         return no_answer(answers)
     asked = "; ".join(f"{address}: {problem}" for address, problem in error.problems.items())
-    return NoLeader(
-        f"no leader in {error.waited_ms} ms: {asked}. `kraft-wire quorum status --stale` shows what each "
-        "controller knows"
-    )
+    return NoLeader(f"no leader in {error.waited_ms} ms: {asked}{advice}")
 
 
 def no_answer(answers: list[NodeAnswer]) -> NoAnswer:

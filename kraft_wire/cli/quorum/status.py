@@ -9,11 +9,12 @@ import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.output import print_lines
-from kraft_wire.cli.quorum import EXIT_NO_LEADER, NoAnswer, Unfit
+from kraft_wire.cli.quorum import EXIT_NO_LEADER, EXIT_SPLIT, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
     AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
     OPTION,
+    check_one_cluster,
     client_errors,
     no_answer,
     settings_of,
@@ -26,16 +27,17 @@ from kraft_wire.cli.quorum.status_report import (
     StatusReport,
     history_rows,
     known_of,
+    note_leaders,
     report_of_answers,
     report_of_folders,
     report_of_leader,
-    text_of,
 )
+from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.client.survey import setting_of, survey
+from kraft_wire.client.survey import NodeAnswer, confirmed_leaders, setting_of, survey
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.raft.recovery.evidence import QuorumHistory
@@ -55,8 +57,9 @@ def quorum_status(
     """Show who leads, who follows and how far, who may fail, and how the voters changed.
 
     Exit statuses: 0 shown, 2 wrong usage, 3 no controller answers, 4 controllers answer and none leads (what
-    each of them knows is shown then), 5 a folder can't be read, 6 the folders are of several clusters, 1
-    anything else. With --stale it is 0 as soon as one controller answers.
+    each of them knows is shown then), 5 a folder can't be read, 6 the controllers or folders are of several
+    clusters, 17 the cluster is split: two controllers lead, or committed records differ (it is shown then), 1
+    anything else. With --stale, it is not 4 but 0 as soon as one controller answers.
 
     For example:
 
@@ -87,8 +90,7 @@ def quorum_status(
     if bootstrap_controller is None:
         if stale:
             raise UsageError(f"--stale goes with {OPTION}")
-        _show(_from_folders(from_dir), json)
-        return EXIT_OK
+        return _show(_from_folders(from_dir), json)
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
     with client_errors():
         return _show_stale(settings, json) if stale else _show_led(settings, json, not no_history)
@@ -100,12 +102,16 @@ def _show_led(settings: QuorumSettings, json: bool, with_history: bool) -> int:
             report = _from_leader(settings, quorum, with_history)
     except QuorumUnreachable as error:
         return _show_leaderless(settings, error, json)
-    _show(report, json)
-    return EXIT_OK
+    return _show(report, json)
 
 
-def _show(report: StatusReport, json: bool) -> None:
+def _show(report: StatusReport, json: bool) -> int:
+    """Print a report, and return the exit status."""
     print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
+    if report.split:
+        complain(report.split)
+        return EXIT_SPLIT
+    return EXIT_OK
 
 
 def _from_folders(folders: Sequence[Path]) -> StatusReport:
@@ -120,24 +126,32 @@ def _show_stale(settings: QuorumSettings, json: bool) -> int:
     answers = survey(settings)
     if all(answer.problem for answer in answers):
         raise no_answer(answers)
-    _show(report_of_answers(answers), json)
-    return EXIT_OK
+    return _show(_from_answers(settings, answers), json)
+
+
+def _from_answers(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> StatusReport:
+    check_one_cluster(answers)
+    report = report_of_answers(answers)
+    note_leaders(report, confirmed_leaders(settings, answers))
+    return report
 
 
 def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: bool) -> int:
     answers = survey(settings)
-    problem = without_leader(answers, error)
+    problem = without_leader(answers, error, advice="")
     if isinstance(problem, NoAnswer):
         raise problem
-    _show(report_of_answers(answers), json)
+    is_split = _show(_from_answers(settings, answers), json) == EXIT_SPLIT
     complain(str(problem))
-    return EXIT_NO_LEADER
+    return EXIT_SPLIT if is_split else EXIT_NO_LEADER
 
 
 def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: bool) -> StatusReport:
     cluster_id = quorum.cluster_id()
     described = quorum.describe_quorum()
     (leader,) = survey(settings, [quorum.answered_by])
+    given = survey(settings, [address for address in settings.bootstrap if address != leader.address])
+    check_one_cluster([leader, *given])
     history = QuorumHistory()
     notes = [f"the leader, {leader.address}, can't be asked: {leader.problem}"] if leader.problem else []
     is_whole = with_history
@@ -152,6 +166,10 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
     report = report_of_leader(cluster_id, described, known, auto_join)
     report.history = history_rows(history.changes)
     report.notes += notes
+    asked = {leader.address, *settings.bootstrap}
+    others = survey(settings, [address for address in known.addresses.values() if address not in asked])
+    of_cluster = [answer for answer in others if answer.cluster_id in (None, cluster_id)]
+    note_leaders(report, confirmed_leaders(settings, [leader, *given, *of_cluster]))
     return report
 
 

@@ -1,20 +1,19 @@
-"""The report of ``quorum status``: values from the leader, from single controllers or from folders, and the
-text that shows them. No I/O."""
+"""The report of ``quorum status``: values from the leader, from controllers or from folders. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import combinations
 from typing import Final
 
 import msgspec
 
-from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of
+from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of, replicas_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.client.survey import NodeAnswer, leaders_among
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
-    BEFORE_THE_LOG,
     FolderEvidence,
     KnownVoter,
     QuorumHistory,
@@ -22,9 +21,14 @@ from kraft_wire.raft.recovery.evidence import (
     changed_voters,
     url_of,
 )
+from kraft_wire.raft.recovery.ranking import committed_difference, first_difference
 from kraft_wire.wire.address import Address
 
 UNKNOWN: Final = "unknown"
+END_OF_SPLIT: Final = (
+    "Stop the controllers of one side, move their folders away, format them with --no-initial-controllers, "
+    "and add them to the other side. What only the stopped side has is lost then"
+)
 BROKER: Final = "broker"
 
 
@@ -67,16 +71,28 @@ class VotersRow(msgspec.Struct):
     is_in_snapshot: bool = False
 
 
+class LeaderRow(msgspec.Struct):
+    """A controller that leads by its own account."""
+
+    id: int
+    epoch: int
+    address: str
+
+
 class StatusReport(msgspec.Struct):
     """The output of --json. ``may_fail`` is how many more voters may fail, None if it can't be known.
 
-    ``leader_id`` is the node that leads by its own account; ``last_known_leader_id`` may be gone.
+    ``leader_id`` is the node that leads by its own account; ``last_known_leader_id`` may be gone. ``leaders``
+    are all that lead, the one of the latest epoch first. ``split`` says why the cluster is split; it is empty
+    if it isn't.
     """
 
     cluster_id: str | None = None
     leader_id: int | None = None
     last_known_leader_id: int | None = None
     leader_epoch: int | None = None
+    leaders: list[LeaderRow] = []
+    split: str = ""
     high_watermark: int | None = None
     kraft_version: int | None = None
     may_fail: int | None = None
@@ -138,7 +154,11 @@ def report_of_leader(
     for role, replicas in (("follower", described.voters), ("observer", described.observers)):
         for replica in replicas:
             row = _row(described, replica, role)
-            row.endpoints = [url_of(point) for point in described.endpoints.get(replica.id, ())]
+            report.replicas.append(row)
+            row.endpoints = _own_endpoints(described, replica)
+            if is_replaced(described, replica):
+                row.registered = None if registrations is None else False
+                continue
             if registrations is not None:
                 row.endpoints = row.endpoints or list(registrations.get(replica.id, ()))
                 row.registered = replica.id in registrations
@@ -147,7 +167,6 @@ def report_of_leader(
             if role == "observer" and replica.id in known.brokers and replica.id not in (registrations or ()):
                 row.role, row.registered = BROKER, True
                 row.endpoints = list(known.brokers[replica.id])
-            report.replicas.append(row)
     if registrations is None:
         report.notes = ["it isn't known which controllers are registered"]
     else:
@@ -155,6 +174,20 @@ def report_of_leader(
         voter_ids = [voter.id for voter in described.voters]
         report.notes = list(_registration_notes(voter_ids, registrations, listed))
     return report
+
+
+def is_replaced(described: QuorumDescription, replica: ReplicaDescription) -> bool:
+    """Whether a replica is a directory that its node doesn't have any more: it is silent, and the node
+    fetches with another one, which the registration, the setting and the address belong to."""
+    others = replicas_of((*described.voters, *described.observers), replica.id)
+    return not fetches(described, replica) and any(fetches(described, other) for other in others)
+
+
+def _own_endpoints(described: QuorumDescription, replica: ReplicaDescription) -> list[str]:
+    """Return the endpoints in a voter's own entry: those of its node id are another replica's if this one is
+    no voter."""
+    points = described.endpoints.get(replica.id, ()) if replica in described.voters else ()
+    return [url_of(point) for point in points]
 
 
 def _row(described: QuorumDescription, replica: ReplicaDescription, role: str) -> ReplicaRow:
@@ -199,6 +232,7 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
     if latest is not None:
         report.leader_epoch = latest.epoch
         report.leader_id = latest.leader_id if latest.leads else None
+        report.leaders = [_leader_row(answer) for answer in leaders_among(known)]
         report.last_known_leader_id = _latest_leader((a.epoch, a.leader_id) for a in known)
         report.kraft_version = latest.kraft_version
         report.cluster_id = next((a.cluster_id for a in known if a.cluster_id is not None), None)
@@ -207,7 +241,36 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
             report.notes.append(f"{answer.address} can't be asked: {answer.problem}")
         else:
             report.notes.append(f"{answer.address} {_says(answer)}")
+    if report.leader_id is None:
+        report.notes += _moved_notes(known)
     return report
+
+
+def _moved_notes(answers: Sequence[NodeAnswer]) -> Iterator[str]:
+    """Say what to do if all voters have moved: their log names addresses where nobody is any more."""
+    asked = {answer.address for answer in answers}
+    named = {address for answer in answers for address in (answer.registrations or {}).values()}
+    named |= {answer.leader_address for answer in answers if answer.leader_address is not None}
+    if named and not named & asked:
+        yield (
+            "no controller answered at an address that these controllers have for each other: if the "
+            "addresses of all voters have changed, see `kraft-wire quorum recover plan --endpoints`"
+        )
+
+
+def note_leaders(report: StatusReport, leaders: Sequence[NodeAnswer]) -> None:
+    """Note the controllers that lead by their own account. Several make the cluster a split one."""
+    report.leaders = [_leader_row(answer) for answer in leaders]
+    if len(leaders) > 1:
+        named = ", ".join(f"node {row.id} at {row.address} in epoch {row.epoch}" for row in report.leaders)
+        report.split = (
+            f"{len(leaders)} controllers lead: {named}. If that stays so for more than some seconds, the "
+            f"cluster is split. {END_OF_SPLIT}"
+        )
+
+
+def _leader_row(answer: NodeAnswer) -> LeaderRow:
+    return LeaderRow(answer.leader_id, answer.epoch, str(answer.address))
 
 
 def _latest_leader(remembered: Iterable[tuple[int, int]]) -> int | None:
@@ -217,10 +280,13 @@ def _latest_leader(remembered: Iterable[tuple[int, int]]) -> int | None:
 
 
 def _says(answer: NodeAnswer) -> str:
-    leader = "knows no leader" if answer.leader_id < 0 else f"says that node {answer.leader_id} leads"
     if answer.leads:
-        leader = f"leads as node {answer.leader_id}"
-    where = f" at {answer.leader_address}" if answer.leader_address is not None and not answer.leads else ""
+        leader = f"leads as node {answer.leader_id}, epoch {answer.epoch}"
+    elif answer.leader_id < 0:
+        leader = f"knows no leader, epoch {answer.epoch}"
+    else:
+        where = "" if answer.leader_address is None else f", at {answer.leader_address}"
+        leader = f"remembers node {answer.leader_id} as leader of epoch {answer.epoch}{where}"
     level = (
         "kraft.version unknown" if answer.kraft_version is None else f"kraft.version {answer.kraft_version}"
     )
@@ -229,7 +295,7 @@ def _says(answer: NodeAnswer) -> str:
     else:
         found = (f"{node_id} at {address}" for node_id, address in sorted(answer.registrations.items()))
         registered = f"registered controllers: {', '.join(found) or 'none'}"
-    return f"{leader}{where}, epoch {answer.epoch}; {level}; {registered}"
+    return f"{leader}; {level}; {registered}"
 
 
 # --- from folders
@@ -247,6 +313,9 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
         high_watermark=max(folder.committed_offset for folder in found) or None,
         history=history_rows(latest.history),
     )
+    report.split = _split_between(found)
+    if report.split:
+        report.high_watermark = None
     for folder in found:
         report.replicas.append(_folder_row(folder, latest, voters.get(folder.node_id)))
         problems = [*folder.problems, *filter(None, (folder.newer,))]
@@ -269,6 +338,18 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
     return report
 
 
+def _split_between(found: Sequence[FolderEvidence]) -> str:
+    """Return how the committed records of two folders differ; empty if they don't."""
+    for one, other in combinations(found, 2):
+        offset = committed_difference(one, other)
+        if offset is not None:
+            return (
+                f"the committed records in {one.folder} and {other.folder} differ from offset {offset} on: "
+                f"two quorums went on, each without the other. {END_OF_SPLIT}"
+            )
+    return ""
+
+
 def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVoter | None) -> ReplicaRow:
     row = ReplicaRow(folder.node_id, folder.directory_id or None, source=folder.folder)
     row.endpoints = [] if voter is None else [url_of(point) for point in voter.endpoints]
@@ -279,7 +360,8 @@ def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVote
     row.pid, row.last_seen = folder.controller_pid, _last_seen(folder)
     row.epoch = _known(folder.quorum_epoch)
     row.log_end_offset = folder.log_end_offset
-    row.lag = latest.log_end_offset - folder.log_end_offset
+    if first_difference(latest, folder) is None:
+        row.lag = latest.log_end_offset - folder.log_end_offset
     row.registered = folder.node_id in latest.registrations
     return row
 
@@ -308,101 +390,6 @@ def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
 def time_text(time_ms: int) -> str:
     """Return a time in UTC, to the millisecond."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
-# --- text
-
-
-def text_of(report: StatusReport) -> Iterator[str]:
-    """Yield the lines of the report."""
-    yield f"Cluster         {_or_unknown(report.cluster_id)}"
-    yield f"Leader          {_leader_text(report)}"
-    yield f"Epoch           {_or_unknown(report.leader_epoch)}"
-    yield f"Committed up to {_or_unknown(report.high_watermark)}"
-    yield f"kraft.version   {_or_unknown(report.kraft_version)}"
-    if report.may_fail is not None:
-        yield f"May fail        {_may_fail_text(report.may_fail)}"
-    if report.replicas:
-        yield ""
-        yield from _table(report.replicas)
-    if report.notes:
-        yield ""
-        yield from report.notes
-    if report.history:
-        yield ""
-        yield "Voters by the offset of their record:"
-        for row in report.history:
-            where = f"{'snapshot up to ' if row.is_in_snapshot else ''}offset {row.offset}"
-            where = "format" if row.offset == BEFORE_THE_LOG else where
-            ids = ", ".join(map(str, row.voters))
-            change = f"  ({row.change})" if row.change else ""
-            yield f"  {where}, epoch {row.epoch}, {row.time}: {ids}{change}"
-
-
-def _leader_text(report: StatusReport) -> str:
-    if report.leader_id is not None:
-        return str(report.leader_id)
-    last = report.last_known_leader_id
-    return "none known" if last is None else f"none (last known: {last})"
-
-
-def _may_fail_text(number: int) -> str:
-    if number < 0:
-        return "no majority is live now"
-    return f"{number} more voter{'' if number == 1 else 's'}" if number else "no more voter"
-
-
-def _table(rows: Sequence[ReplicaRow]) -> Iterator[str]:
-    names = (
-        "Id",
-        "Directory",
-        "Role",
-        "Epoch",
-        "LogEnd",
-        "Lag",
-        "LagMs",
-        "LastCaughtUp",
-        "Registered",
-        "AutoJoin",
-        "Endpoints",
-    )
-    lines = [names, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
-    for line in lines:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-
-
-def _cells(row: ReplicaRow) -> tuple[str, ...]:
-    caught_up = UNKNOWN if row.last_caught_up_ms is None else time_text(row.last_caught_up_ms)
-    return (
-        str(row.id),
-        _or_unknown(row.directory_id),
-        _role_text(row),
-        _or_unknown(row.epoch),
-        _or_unknown(row.log_end_offset),
-        _or_unknown(row.lag),
-        _or_unknown(row.lag_ms),
-        caught_up,
-        _yes_no(row.registered),
-        "-" if row.role == BROKER else _yes_no(row.auto_join),
-        _joined(row.endpoints) or UNKNOWN,
-    )
-
-
-def _role_text(row: ReplicaRow) -> str:
-    if row.is_silent:
-        return f"{row.role}, silent"
-    if row.pid is not None:
-        return f"{row.role}, running as process {row.pid}"
-    return row.role if row.last_seen is None else f"{row.role}, {row.last_seen}"
-
-
-def _or_unknown(value: object) -> str:
-    return UNKNOWN if value is None else str(value)
-
-
-def _yes_no(value: bool | None) -> str:
-    return UNKNOWN if value is None else "yes" if value else "no"
 
 
 def _joined(texts: Iterable[str]) -> str:

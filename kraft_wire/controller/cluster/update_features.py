@@ -94,7 +94,7 @@ def _check_range(update: FeatureUpdateKey, node: str, ranges: Mapping[str, tuple
 def _check_kraft_version(state: ControllerState, update: FeatureUpdateKey) -> int:
     problem = state.kraft_version_problem(update.max_version_level)
     if problem is not None:
-        raise _refused(update, problem)
+        raise _refused(update, problem[:1].upper() + problem[1:])
     return update.max_version_level
 
 

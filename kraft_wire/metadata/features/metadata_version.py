@@ -90,7 +90,9 @@ def parse_release_version(text: str, *, unstable: bool = False) -> int:
     highest = LATEST_TESTING if unstable else LATEST_PRODUCTION
     if level is None or level > highest:
         known = ", ".join(version.name for version in VERSIONS if version.level <= highest)
-        raise FeatureError(f"release version {text!r} is unknown; use one of {known}")
+        raise FeatureError(
+            f"release version {text!r} is unknown; use a release, such as 4.3, or one of {known}"
+        )
     return level
 
 

@@ -56,6 +56,7 @@ from kraft_wire.raft.recovery.ranking import (
 from kraft_wire.raft.recovery.static_quorum import (
     addresses_of,
     configuring_steps,
+    format_command,
     is_static,
     named,
     new_voters,
@@ -141,13 +142,13 @@ def _static_plan(
             id: (at[id],) if id in at else addresses_of(id, (elected, *found), given)
             for id in elected.static_voter_ids
         }
-        steps = configuring_steps(points, is_all=True)
+        steps = configuring_steps(elected.cluster_id, points, is_all=True)
         return _plan(found, inputs, now_ms, "static", (), (), elected, steps)
     old = old_voters(kept[0], found, given)
     voters = new_voters(kept, found, given, at)
     points = {voter.id: voter.endpoints for voter in voters}
     applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in kept]
-    steps = [*applying, *configuring_steps(points, is_all=False)]
+    steps = [*applying, *configuring_steps(kept[0].cluster_id, points, is_all=False)]
     plan = _plan(found, inputs, now_ms, "static", kept, voters, kept[0], steps)
     return msgspec.structs.replace(plan, old_voters=old)
 
@@ -390,8 +391,7 @@ def _replacing_step(node_id: int, cluster_id: str, found: Sequence[FolderEvidenc
             f"never start node {node_id} on its old metadata log again: it is a broker, too, so move "
             f"{PARTITION_FOLDER} away and nothing else, start it as an observer, and add it as a voter"
         )
-    again = f"storage format -t {cluster_id} --no-initial-controllers"
     return (
-        f"never start node {node_id} on its old folder again: move that away, format it with `{again}`, "
-        "start it as an observer, and add it as a voter"
+        f"never start node {node_id} on its old folder again: move that away, format it with "
+        f"`{format_command(cluster_id)}`, start it as an observer, and add it as a voter"
     )

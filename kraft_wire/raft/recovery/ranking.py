@@ -124,6 +124,26 @@ def common_end(one: FolderEvidence, other: FolderEvidence) -> int:
     return max(ends)
 
 
+def first_difference(one: FolderEvidence, other: FolderEvidence) -> int | None:
+    """Return the first offset at which two logs have records of different epochs; None if there is none."""
+    starts = [
+        max(part.start_offset, piece.start_offset)
+        for part in one.epochs
+        for piece in other.epochs
+        if part.epoch != piece.epoch
+        and max(part.start_offset, piece.start_offset) < min(part.end_offset, piece.end_offset)
+    ]
+    return min(starts, default=None)
+
+
+def committed_difference(one: FolderEvidence, other: FolderEvidence) -> int | None:
+    """Return the first offset at which two folders have different records that were committed; None if there
+    is none. A leader's term never ends so: two quorums went on, each without the other."""
+    offset = first_difference(one, other)
+    committed = min(one.committed_offset, other.committed_offset)
+    return offset if offset is not None and offset < committed else None
+
+
 def _holds_end(folder: FolderEvidence, snapshot: SnapshotEvidence) -> bool:
     """Whether a log has the last record of a snapshot."""
     return snapshot.is_whole and any(

@@ -73,19 +73,34 @@ def addresses_of(
     return tuple(dict.fromkeys(found))
 
 
-def configuring_steps(voters: Mapping[int, Sequence[Endpoint]], *, is_all: bool) -> list[str]:
+def format_command(cluster_id: str) -> str:
+    """Return the command that formats the folder of a controller that comes back."""
+    return f"kraft-wire storage format -t {cluster_id} -c FILE --no-initial-controllers"
+
+
+def configuring_steps(
+    cluster_id: str, voters: Mapping[int, Sequence[Endpoint]], *, is_all: bool
+) -> list[str]:
     """Say how these nodes become the voters; ``is_all`` says that no folder changes."""
     value = ",".join(
         f"{id}@{url_of(points[0]) if points else 'HOST:PORT'}" for id, points in sorted(voters.items())
     )
     why = "the log of a static quorum names no voters" + (", so there is nothing to apply" if is_all else "")
-    return [
+    steps = [
         f"set {KEY}={value} in the configuration of all nodes, the brokers' included: {why}",
         f"start {'node' if len(voters) == 1 else 'nodes'} {named(sorted(voters))}, then the brokers",
-        "never start any other controller on its old folder again; one controller after the other: move that"
-        f" folder away, add the controller to {KEY} in its own configuration, format it and start it; when"
-        " `quorum status` shows that it has caught up, set that value on all other nodes and restart them",
     ]
+    return steps if is_all else [*steps, _returning_step(cluster_id)]
+
+
+def _returning_step(cluster_id: str) -> str:
+    """Say how the others come back. A controller whose own id isn't in the key doesn't start with it."""
+    return (
+        "never start any other controller on its old folder again: move that away. Then bring one controller "
+        f"back at a time. Add it to {KEY} in its own file, format it with `kraft-wire storage format "
+        f"-t {cluster_id} -c FILE`, and start it. When its lag is 0 in `kraft-wire quorum status`, set that "
+        "value on all other nodes and restart them"
+    )
 
 
 def named(ids: Iterable[int]) -> str:

@@ -122,8 +122,8 @@ def report_problem(effect: Problem) -> None:
                 epoch=epoch,
                 its_end_offset=end_offset,
                 committed_offset=committed_offset,
-                advice="this node doesn't follow it: stop the leader, so that a controller with these records"
-                " leads; to give the records up, format this node again",
+                advice="this node doesn't follow it: if a recovery gave these records up, format this node"
+                " again; otherwise stop the leader, so that a controller with these records leads",
             )
         case raft_effects.EpochsUsedUp(epoch):
             log.error(

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
+from kraft_wire.cli.quorum.changes.majorities import liveness_of
 from kraft_wire.client.connection import DRAFT_SIGNS
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
@@ -38,6 +39,8 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controllers]:
     with three_controllers(tmp_path_factory.mktemp("quorum")) as controllers:
         controllers.leader()
         controllers.write(range(3))
+        with QuorumClient(settings_of(*controllers.addresses.values())) as client:
+            wait_until(lambda: liveness_of(client.describe_quorum()).may_fail == 1, "all voters to fetch")
         yield controllers
 
 
@@ -195,6 +198,10 @@ def upgrade(port: int) -> None:
     [
         (["--to", "java"], "quorum migrate only checks, and changes nothing: give --check."),
         (["--to", "java", "--check", "--kafka-release", "9.9"], "--kafka-release: release version '9.9' is"),
+        (
+            ["--to", "java", "--check", "--kafka-release", "4.x"],
+            "is unknown; use a release, such as 4.3, or one",
+        ),
         (["--to", "dynamic", "--check", "--kafka-release", "4.4"], "--kafka-release goes with --to java"),
         (["--to", "python", "--check"], 'Invalid value "python" for --to'),
         (["--check"], "--to is missing"),

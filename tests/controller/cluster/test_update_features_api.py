@@ -66,7 +66,7 @@ def test_only_old_versions_name_each_feature(version: int, names: list[str]) -> 
 def test_raft_may_refuse() -> None:
     harness = with_static_voters()
     harness.state.kraft_version_problem = "level {} is too early".format
-    assert refusal(harness, request()).endswith("can't get level 1. level 1 is too early")
+    assert refusal(harness, request()).endswith("can't get level 1. Level 1 is too early")
 
 
 @pytest.mark.parametrize("upgrade_type", [UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE])

@@ -52,14 +52,14 @@ def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (records(6, 2), "its base offset is 6"),
-        (records(4, 2), "its base offset is 4"),
+        (records(6, 2), "the batch there begins with offset 6"),
+        (records(4, 2), "the batch there begins with offset 4"),
         (records(5, 1), "epoch 1 comes after epoch 2"),
         (leader_change(5, 5), "epoch 5 is above 4"),
         (with_epoch(records(5, 2), 3), "epoch 3 does not begin with its leader's record"),
         (leader_change(5, 2), "leader's record, and epoch 2 began before"),
         (records(5, 2)[:-2] + b"X\0", "checksum"),
-        (records(5, 2) + records(7, 2), "its base offset is 7"),
+        (records(5, 2) + records(7, 2), "the batch there begins with offset 7"),
         (records(5, 2) + control(6, 2, (7, b"")), "control record type 7 is unknown"),
         (control(5, 3, LEADER, (7, b"")), "control record type 7 is unknown"),
         (control(5, 3, LEADER, (KRAFT_VERSION, b"\0")), "the control record's value"),

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
-from kraft_wire.cli.quorum import Unfit
+from kraft_wire.cli.quorum import Unfit, Unreadable
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.cli.quorum.changes.newcomer import (
@@ -18,9 +18,11 @@ from kraft_wire.cli.quorum.changes.newcomer import (
     is_committed_voter,
     make_voter,
 )
-from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, OPTION, settings_of
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
-from kraft_wire.server.config.server_config import NodeConfig, load_node_config
+from kraft_wire.server.config.reader import ConfigError
+from kraft_wire.server.config.server_config import NodeConfig, load_node_config, load_properties
+from kraft_wire.storage.errors import NotFormatted, StorageError
 from kraft_wire.storage.folder import read_meta_properties
 
 
@@ -43,9 +45,10 @@ def quorum_add(
     the controller must run; this command waits for it. From elsewhere, use `quorum promote`.
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
-    leads; 6 the node is a voter with another directory or has the address of another voter, its folder is of
-    another cluster, or kraft.version is 0; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known
-    whether the change was made; 14 the leader refuses; 1 anything else.
+    leads; 5 the file or the folder can't be read; 6 the node is a voter with another directory or has the
+    address of another voter, its folder is of another cluster, or kraft.version is 0; 8 not confirmed; 10 it
+    doesn't fetch or keep up; 12 it isn't known whether the change was made; 14 the leader refuses; 1 anything
+    else.
 
     For example:
 
@@ -86,7 +89,11 @@ def quorum_add(
 
 
 def _controller_of(config: Path) -> NodeConfig:
-    """Read the properties file of a controller. Raises UsageError for that of another node."""
+    """Read the properties file of a controller. Raises UsageError for that of another node, Unreadable."""
+    try:
+        load_properties(str(config))
+    except ConfigError as error:
+        raise Unreadable(str(error)) from None
     node = load_node_config(str(config))
     if not node.is_controller:
         raise UsageError(f"{config}: process.roles has no controller")
@@ -95,13 +102,20 @@ def _controller_of(config: Path) -> NodeConfig:
 
 def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:
     """Return the id and directory id that the controller votes with. Raises Unfit if its folder is of another
-    cluster or has no directory id."""
-    properties = read_meta_properties(Path(node.metadata_log_dir))
+    cluster or has no directory id; Unreadable."""
+    try:
+        properties = read_meta_properties(Path(node.metadata_log_dir))
+    except NotFormatted as error:
+        raise Unreadable(f"{error} with --no-initial-controllers") from None
+    except StorageError as error:
+        raise Unreadable(str(error)) from None
     if not properties.directory_id:
         raise Unfit(f"{node.metadata_log_dir}/meta.properties has no directory.id: format the folder again")
     if properties.cluster_id != cluster_id:
         raise Unfit(
-            f"{node.metadata_log_dir} is of cluster {properties.cluster_id}, the quorum of {cluster_id}"
+            f"{node.metadata_log_dir} belongs to cluster {properties.cluster_id}, and the quorum that "
+            f"{OPTION} names to {cluster_id}: check both. To use the folder for this quorum, move it "
+            "away, and format it again. Nothing was changed"
         )
     return ReplicaKey(node.node_id, properties.directory_id)
 

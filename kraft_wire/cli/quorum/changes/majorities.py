@@ -56,19 +56,24 @@ def fetches(described: QuorumDescription, replica: ReplicaDescription) -> bool:
     return replica.last_fetch_ms >= 0 and leader.last_fetch_ms - replica.last_fetch_ms <= LIVE_WITHIN_MS
 
 
-def change_lines(before: VoterLiveness, after: VoterLiveness) -> Iterator[str]:
+def change_lines(cluster_id: str, before: VoterLiveness, after: VoterLiveness) -> Iterator[str]:
     """Describe a change."""
+    yield f"Cluster       {cluster_id}"
     yield f"Voters now    {_text(before)}"
     yield f"Afterwards    {_text(after)}"
 
 
 def _text(voters: VoterLiveness) -> str:
+    if not voters.voters:
+        return "none"
     may_fail = voters.may_fail
-    if may_fail < 0:
-        rest = f"{-may_fail} too few of them fetch"
-    else:
-        rest = f"{may_fail} more may fail"
+    rest = f"{-may_fail} too few of them fetch" if may_fail < 0 else may_fail_text(may_fail)
     return f"{ids_text(voters.voters)}: the majority is {voters.needed}, {rest}"
+
+
+def may_fail_text(number: int) -> str:
+    """Say how many more voters may fail."""
+    return f"{number or 'no'} more may fail"
 
 
 def ids_text(keys: Collection[ReplicaKey]) -> str:

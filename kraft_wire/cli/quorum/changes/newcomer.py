@@ -47,11 +47,22 @@ def check_no_other_directory_votes(
 ) -> None:
     """Raise Unfit if the node is a voter with another directory id."""
     for voter in replicas_of(described.voters, node_id):
-        if voter.directory_id != directory_id:
+        if voter.directory_id == directory_id:
+            continue
+        if (
+            directory_id is not None
+            and fetches(described, voter)
+            and not observers_of(described, node_id, directory_id)
+        ):
             raise Unfit(
-                f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
-                f"only once: run `kraft-wire quorum remove {node_id}` first"
+                f"node {node_id} votes with directory id {voter.directory_id}, and fetches; {directory_id} "
+                "doesn't: check the directory id. If the disk was replaced just now, try again. Nothing was "
+                "changed"
             )
+        raise Unfit(
+            f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
+            f"only once: run `kraft-wire quorum remove {node_id}` first"
+        )
 
 
 def check_address_is_free(described: QuorumDescription, key: ReplicaKey, endpoints: Endpoints) -> None:
@@ -111,7 +122,7 @@ def make_voter(
     described = leader.describe()
     check_address_is_free(described, key, endpoints)
     before = liveness_of(described)
-    for line in change_lines(before, before.with_voter(key)):
+    for line in change_lines(leader.cluster_id, before, before.with_voter(key)):
         print(line)
     print(f"New voter     {key}")
     for endpoint in endpoints:

@@ -68,7 +68,7 @@ def quorum_remove(
     registration is that of the new one, and stays.
 
     Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    the voter has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
+    the node has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
     the controller runs and would join again; 12 it isn't known whether the change was made; 13 the voter is
     removed, its registration is not; 14 the leader refuses; 16 no node has, or had, this id; 1 anything else.
 
@@ -83,7 +83,7 @@ def quorum_remove(
     bootstrap_controller
         HOST:PORT of one or more controllers, separated by commas.
     directory_id
-        The voter's directory id, as a check that it is the right one.
+        The directory id of the voter, or of the former voter, as a check that it is the right one.
     keep_registration
         Leave the registration of the controller as it is.
     yes
@@ -96,8 +96,7 @@ def quorum_remove(
     wanted = directory_id_of(directory_id)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         described = leader.describe()
-        registered = {} if keep_registration else registrations_of(leader)
-        address = registered.get(node_id)
+        address = None if keep_registration else registrations_of(leader).get(node_id)
         voter = _voter(leader, described, node_id, wanted)
         if voter is not None:
             _remove(leader, described, key_of(voter), address, yes=yes)
@@ -105,6 +104,7 @@ def quorum_remove(
                 _unregister_removed(leader, key_of(voter))
             return EXIT_OK
         leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
+        _check_directory(leader, described, node_id, wanted)
         if address is not None:
             _unregister_stopped(leader, node_id, wanted, address, yes=yes)
         else:
@@ -124,6 +124,23 @@ def _voter(
             return voter
         raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
     return None
+
+
+def _check_directory(
+    leader: LeaderClient, described: QuorumDescription, node_id: int, wanted: Uuid | None
+) -> None:
+    """Raise Unfit unless the node, which is no voter, observes with this directory id or voted with it: an
+    earlier run of the command may have removed it. None isn't checked."""
+    observed = [replica.directory_id for replica in replicas_of(described.observers, node_id)]
+    if wanted is None or wanted in observed:
+        return
+    voters = (voter for change in leader.history().changes for voter in change.voters)
+    if not any((voter.id, voter.directory_id) == (node_id, str(wanted)) for voter in voters):
+        observes = f", and observes with {', '.join(map(str, observed))}" if observed else ""
+        raise Unfit(
+            f"node {node_id} is no voter{observes}: the leader doesn't know directory id {wanted} of it. "
+            "Check the ids, or leave --directory-id out. Nothing was changed"
+        )
 
 
 def _check_was_known(leader: LeaderClient, described: QuorumDescription, node_id: int) -> None:
@@ -160,15 +177,18 @@ def _remove(
 ) -> None:
     before = liveness_of(described)
     after = before.without_voter(key)
-    for line in change_lines(before, after):
+    for line in change_lines(leader.cluster_id, before, after):
         print(line)
     print(f"Removed       {key}")
     if not after.voters:
         raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
     if after.may_fail < 0:
+        live = len(after.live)
+        named = f" (node{'' if live == 1 else 's'} {ids_text(after.live)})" if live else ""
         raise Unfit(
-            f"only {ids_text(after.live)} of the voters that would be left fetch, and {after.needed} are "
-            "needed to commit the change: start the others first. Nothing was changed"
+            f"{live or 'none'} of the {len(after.voters)} voters that would be left fetch{'es' * (live == 1)}"
+            f"{named}, and {after.needed} are needed to commit the change: start the others first. "
+            "Nothing was changed"
         )
     _refuse_if_too_few_answer(leader, described, after)
     _refuse_if_it_joins_again(leader, described, key, registered)
@@ -204,7 +224,8 @@ def _is_silent(leader: LeaderClient, described: QuorumDescription, key: ReplicaK
 def _refuse_if_it_joins_again(
     leader: LeaderClient, described: QuorumDescription, key: ReplicaKey, registered: Address | None
 ) -> None:
-    """Raise JoinsAgain if the voter fetches and joins by itself; warn if its setting isn't known."""
+    """Raise JoinsAgain if the voter fetches and joins by itself; warn if it runs and its setting isn't
+    known."""
     voter = next(each for each in described.voters if key_of(each) == key)
     if not fetches(described, voter):
         return
@@ -218,8 +239,11 @@ def _refuse_if_it_joins_again(
             f"controller {key.id} runs with {AUTO_JOIN}=true, and would make itself a voter again: stop it, "
             "or set that key to false and restart it. Nothing was changed"
         )
-    if joins is None:
-        complain(f"warning: controller {key.id} runs, and does not say whether {AUTO_JOIN} is set")
+    if joins is None and not (address is not None and presence_at(leader, key.id, address) is Presence.GONE):
+        complain(
+            f"warning: controller {key.id} fetched not long ago, and does not say whether {AUTO_JOIN} is "
+            "set: if it is, the controller makes itself a voter again"
+        )
 
 
 # Unregistering.
@@ -244,6 +268,9 @@ def _unregister_removed(leader: LeaderClient, key: ReplicaKey) -> None:
 def _unregister_stopped(
     leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address, *, yes: bool
 ) -> None:
+    if _is_kept_by_another(leader, node_id, directory_id):
+        return
+    print(f"Cluster       {leader.cluster_id}")
     print(f"Node {node_id} is no voter. Its registration is to be removed.")
     if not yes:
         confirm()
@@ -254,12 +281,7 @@ def _unregister_stopped(
 def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, address: Address) -> None:
     """Remove the registration of a controller that has stopped, unless it is that of another directory.
     Raises StillRegistered."""
-    others = fetching_directories(leader.describe(), node_id) - {directory_id}
-    if directory_id is not None and others:
-        running = ", ".join(map(str, others))
-        print(
-            f"The registration of controller {node_id} is that of directory {running}, which runs: it stays."
-        )
+    if _is_kept_by_another(leader, node_id, directory_id):
         return
     _refuse_if_it_runs(leader, node_id, address)
     try:
@@ -271,6 +293,16 @@ def _unregister(leader: LeaderClient, node_id: int, directory_id: Uuid | None, a
     except (NoAnswer, Refused, Uncertain) as error:
         raise StillRegistered(f"the registration of controller {node_id} is left: {error}") from None
     print(f"The registration of controller {node_id} is removed.")
+
+
+def _is_kept_by_another(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> bool:
+    """Whether the registration is that of another directory than this one; that is said."""
+    others = fetching_directories(leader.describe(), node_id) - {directory_id}
+    if directory_id is None or not others:
+        return False
+    running = ", ".join(map(str, others))
+    print(f"The registration of controller {node_id} is that of directory {running}, which runs: it stays.")
+    return True
 
 
 def _registration_may_be_left(node_id: int) -> str:

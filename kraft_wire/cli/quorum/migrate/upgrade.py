@@ -35,7 +35,10 @@ from kraft_wire.metadata.features.metadata_version import (
     unregister_controller_supported,
 )
 
-ASK_AGAIN: Final = "ask again in some seconds: voters describe themselves a few seconds after an election"
+ASK_AGAIN: Final = (
+    "start the voters that don't run, and ask again in some seconds: voters describe themselves after an "
+    "election"
+)
 
 
 def upgrade_findings(quorum: Quorum) -> list[Finding]:
@@ -71,7 +74,7 @@ def _controller_findings(quorum: Quorum, controller: Controller) -> Iterator[Fin
     highest = highest_metadata_version(controller.features)
     if highest is None:
         text = "its release isn't known: it didn't answer, and hasn't registered"
-        yield not_known(controller.name, text, "it must be Kafka 4.1 or newer, or kraft-wire")
+        yield not_known(controller.name, text, "it must run, and be Kafka 4.1 or newer, or kraft-wire")
     elif highest < FIRST_TO_UPGRADE_KRAFT_VERSION:
         yield in_the_way(
             controller.name,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kraft_wire.cli.errors import EXIT_OK, CommandError, complain
+from kraft_wire.cli.errors import EXIT_OK, CommandError, Interrupted, complain
 from kraft_wire.cli.quorum import AtWork, Unfit, Unreadable
-from kraft_wire.cli.quorum.confirming import confirm
+from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import client_errors, settings_of
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.cli.quorum.recover.plan import plan_lines
@@ -20,6 +21,7 @@ from kraft_wire.storage.folder import holder_of_lock, read_meta_properties
 from kraft_wire.storage.folder_copy import FolderCopy
 from kraft_wire.storage.inspection import metadata_dir_of
 from kraft_wire.storage.planned_recovery import apply_plan, backup_path, finish_marker, is_applied
+from kraft_wire.storage.recovery_marker import read_marker
 from kraft_wire.wire.address import Address
 
 DEFAULT_TIMEOUT_MS: Final = 3000
@@ -73,14 +75,25 @@ def recover_apply(
     if cluster_id != wanted.cluster_id:
         raise Unfit(f"--cluster-id {cluster_id}: the plan is for cluster {wanted.cluster_id}")
     metadata_dir = metadata_dir_of(directory.absolute())
+    with _command_errors(), interruption_says(NOTHING_CHANGED):
+        _apply(wanted, metadata_dir, yes, backup, command_config, timeout_ms)
+    print(f"Check it with `kraft-wire quorum recover verify {metadata_dir} --plan {plan}`.")
+    return EXIT_OK
+
+
+@contextmanager
+def _command_errors() -> Iterator[None]:
+    """Turn the errors of a folder and of a plan into those of a command."""
     try:
-        return _apply(wanted, metadata_dir, yes, backup, command_config, timeout_ms)
+        yield
     except RecoveryError as error:
         raise Unfit(str(error)) from None
     except FolderLocked as error:
         raise AtWork(str(error)) from None
     except DiskFailed as error:
-        raise CommandError(f"{error}. Run the command again when the cause is gone") from None
+        raise CommandError(
+            f"{error}. The plan isn't applied to the end. Run the command again when the cause is gone"
+        ) from None
     except LogError as error:
         raise Unreadable(str(error)) from None
 
@@ -92,7 +105,7 @@ def _apply(
     backup: Path | None,
     command_config: Path | None,
     timeout_ms: int,
-) -> int:
+) -> None:
     if not metadata_dir.is_dir():
         raise Unreadable(f"{metadata_dir}: no such folder; give the one with meta.properties")
     if not plan.targets:
@@ -104,7 +117,7 @@ def _apply(
         is_finished = finish_marker(plan, metadata_dir)
         changed = "Only its marker was finished" if is_finished else "Nothing was changed"
         print(f"{metadata_dir}: the plan was applied before. {changed}.")
-        return EXIT_OK
+        return
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
     copy = FolderCopy(metadata_dir, kept, plan)
@@ -114,9 +127,19 @@ def _apply(
         print(line)
     if not yes:
         confirm()
-    apply_plan(plan, metadata_dir, kept)
-    print(f"The plan is applied. Check it with `kraft-wire quorum recover verify {metadata_dir}`.")
-    return EXIT_OK
+    try:
+        apply_plan(plan, metadata_dir, kept)
+        print("The plan is applied.")
+    except KeyboardInterrupt:
+        raise Interrupted(_interrupted(plan, metadata_dir)) from None
+
+
+def _interrupted(plan: Plan, metadata_dir: Path) -> str:
+    """Say what an interruption left: the marker is the first file of the folder that changes."""
+    marker = read_marker(metadata_dir)
+    if marker is None or marker.plan != plan:
+        return f"interrupted: nothing of the plan was written to {metadata_dir}; run the command again"
+    return f"interrupted: the plan may be written in part to {metadata_dir}; run the command again"
 
 
 def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> Iterator[str]:
@@ -129,7 +152,7 @@ def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> 
         yield f"  the log gets the beginning of this epoch at offset {plan.base_offset}"
     else:
         yield f"  quorum-state gets epoch {plan.epoch}"
-        yield f"  the log gets the new voters at offset {plan.base_offset}"
+        yield f"  the log gets the new voters at offset {plan.end_offset - 1}"
     for survivor in plan.survivors:
         if survivor.node_id == node_id and survivor.is_cut:
             lost = f"offsets {survivor.log_end_offset} to {survivor.lost_below - 1}"

@@ -32,6 +32,11 @@ def recover_collect(*directories: Path, output: Path) -> int:
     """
     if not directories:
         raise UsageError("name one folder or more: metadata.log.dir, or the first of log.dirs")
+    seen: set[Path] = set()
+    for directory in directories:
+        if directory.resolve() in seen:
+            raise UsageError(f"{directory} is given twice")
+        seen.add(directory.resolve())
     found = [evidence_of(directory) for directory in directories]
     roles = {folder.node_id: role_of(folder.node_id, found) for folder in found}
     write_new(output, Collection(COLLECTION_VERSION, time.time_ns() // 1_000_000, found, roles))

@@ -54,6 +54,8 @@ def write_new(path: Path, value: object) -> None:
     """Write a new file as indented JSON. Raises CommandError if there is one, OSError, DiskFailed."""
     if path.exists():
         raise CommandError(f"{path} exists already; give another --output, or remove it")
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"--output {path}: there is no folder {path.absolute().parent}")
     Disk().replace(path.absolute(), msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
