@@ -5,7 +5,7 @@ This is called after every step. It never sends a request twice, because request
 
 from __future__ import annotations
 
-from kraft_wire.raft.election import campaign, follow_hints
+from kraft_wire.raft.election import campaign, follow_hints, moved_voter
 from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
 from kraft_wire.raft.leader import leader_notices
 from kraft_wire.raft.quorum_state import QuorumState
@@ -31,9 +31,11 @@ def send_due_requests(quorum: QuorumState) -> None:
             replicate.send_fetch(quorum, follower)
             membership_requests.send_if_due(quorum, follower)
         case Prospective() | Candidate() as nominee:
+            moved_voter.send_update_if_due(quorum)
             campaign.ask_for_votes(quorum, nominee)
             replicate.ask_bootstrap_servers(quorum)
         case Unattached():
+            moved_voter.send_update_if_due(quorum)
             replicate.find_leader(quorum)
 
 

@@ -13,7 +13,7 @@ from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
 from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, Call
-from kraft_wire.raft.peers import is_stranger
+from kraft_wire.raft.peers import is_stranger, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 
 NO_LEADER = -1
@@ -71,6 +71,8 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     before = quorum.state
     counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
     leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id
+    if claim.epoch < quorum.epoch:
+        _note_leader_behind(quorum, claim)
     is_consistent = claim.epoch < quorum.epoch or known_leader.learn_leader(
         quorum, claim.epoch, leader_id, claim.endpoints
     )
@@ -81,6 +83,13 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     elif quorum.state is before and not call.is_search:
         quorum.back_off(call)
     return counts
+
+
+def _note_leader_behind(quorum: QuorumState, claim: LeaderClaim) -> None:
+    endpoints = claim.endpoints or quorum.history.voters.endpoints_of(claim.leader_id)
+    leader = peer_at(quorum, claim.leader_id, endpoints)
+    if leader is not None and leader.id != quorum.config.node_id:
+        quorum.leader_behind.note(leader, claim.epoch)
 
 
 class _Answer(Protocol):

@@ -30,6 +30,7 @@ from kraft_wire.raft.effects import (
 )
 from kraft_wire.raft.election.doubts import Doubts
 from kraft_wire.raft.election.hints import Hints
+from kraft_wire.raft.election.leader_behind import LeaderBehind
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
@@ -88,6 +89,7 @@ class QuorumState:
         self.raises = Raises()
         self.last_heard_ms = 0
         self.has_heard_leader = False
+        self.leader_behind = LeaderBehind()
         self.pending_change: PendingChange | None = None
         self._recorded = durable.election
         self._highest_high_watermark: int | None = None

@@ -799,7 +799,7 @@ def test_all_voters_move_to_other_ports_and_lead_again(tmp_path: Path, capsys: C
         controllers.write(range(WRITTEN))
         for id in list(controllers.processes):
             controllers.kill(id)
-        controllers.move()
+        controllers.move(1, 2, 3)
         collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
         folders = {id: controllers.folder(id) for id in controllers.addresses}
         assert recover("collect", *folders.values(), "--output", collected) == 0

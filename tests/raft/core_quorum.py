@@ -346,9 +346,12 @@ class CoreQuorum:
         self._cut.clear()
 
     def send(self, source: QuorumNode, request_id: int, peer: Peer, request: Message) -> None:
-        assert peer.port == PORT
-        target = self.nodes[int(peer.host.removeprefix("node-"))]
         call = Caller(source.id, source.life, request_id)
+        target = self._node_at(peer)
+        if target is None:
+            self._in_flight[call] = peer.id
+            self.later(ONE_WAY_MS, lambda: self._lose(call))
+            return
         self._in_flight[call] = target.id
 
         def arrive() -> None:
@@ -370,6 +373,15 @@ class CoreQuorum:
             target.step(RpcRequest(call, read, version, LISTENER))
 
         self.later(ONE_WAY_MS, arrive)
+
+    def _node_at(self, peer: Peer) -> QuorumNode | None:
+        """Return the node that listens at an address."""
+        listening = (
+            node
+            for node in self.nodes.values()
+            if any((each.host, each.port) == (peer.host, peer.port) for each in node.config.endpoints)
+        )
+        return next(listening, None)
 
     def cancel(self, source: QuorumNode, request_id: int) -> None:
         self._in_flight.pop(Caller(source.id, source.life, request_id), None)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.client.quorum import QuorumClient
-from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -27,7 +25,7 @@ from kraft_wire.wire.headers import encode_request
 from tests.raft.election.vote_requests import vote
 from tests.raft.lone_node import fetch
 from tests.support.controller_process import CLUSTER_ID, COMMAND, ControllerProcess, formatted
-from tests.support.live_quorum import Controllers, settings, three_controllers
+from tests.support.live_quorum import Controllers, three_controllers
 from tests.support.waiting import wait_until
 from tests.support.wire_client import MAX_FRAME_BYTES, ConnectionClosed, FrameClient, WireClient
 
@@ -65,13 +63,8 @@ def _served(address: str) -> dict[int, tuple[int, int]]:
     return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
 
-def _described(controllers: Controllers) -> QuorumDescription:
-    with QuorumClient(settings(*controllers.addresses.values())) as quorum:
-        return quorum.describe_quorum()
-
-
 def _voters(controllers: Controllers) -> dict[int, Uuid]:
-    return {voter.id: voter.directory_id for voter in _described(controllers).voters}
+    return {voter.id: voter.directory_id for voter in controllers.described().voters}
 
 
 def _directory_id(controllers: Controllers, id: int) -> Uuid:
@@ -94,7 +87,7 @@ def test_voters_tell_each_other_their_endpoints_by_update_voter_77(tmp_path: Pat
         both = ["CONTROLLER", "DRAFT"]
 
         def are_known() -> bool:
-            endpoints = _described(controllers).endpoints.values()
+            endpoints = controllers.described().endpoints.values()
             return [[each.listener for each in of_voter] for of_voter in endpoints] == [both] * 3
 
         wait_until(are_known, "the voters' endpoints to be known")
@@ -145,7 +138,7 @@ def test_a_voter_whose_disk_was_replaced_votes_again_once_its_new_uuid_is_a_vote
         new = _directory_id(controllers, lost)
         assert new != old
         wait_until(
-            lambda: lost in {each.id for each in _described(controllers).observers},
+            lambda: lost in {each.id for each in controllers.described().observers},
             "the new disk to be fetched",
         )
         asked = vote(1_000, candidate=9, voter=lost, voter_directory=old, cluster_id=CLUSTER_ID)

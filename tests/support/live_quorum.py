@@ -13,6 +13,7 @@ from shutil import rmtree
 from kraft_wire.client.addresses import parse_addresses
 from kraft_wire.client.live_log import FETCH_BYTES, LiveLog, LogEnds
 from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.snapshot import SUFFIX, SnapshotId, parse_snapshot_file_name
@@ -186,14 +187,15 @@ class Controllers:
         self.processes[id] = self._stack.enter_context(process)
         return self.processes[id]
 
-    def move(self) -> None:
-        """Give every stopped controller another port, in its properties only."""
+    def move(self, *ids: int) -> None:
+        """Give these controllers, which are stopped, other ports: in the properties of all, not in their
+        logs."""
         before = self.addresses
-        self.addresses = dict(zip(before, (f"127.0.0.1:{port}" for port in _free_ports(3)), strict=True))
+        self.addresses = before | _free_addresses(ids)
         for file in self._files.values():
             text = file.read_text()
-            for id, address in before.items():
-                text = text.replace(address, self.addresses[id])
+            for id in ids:
+                text = text.replace(before[id], self.addresses[id])
             file.write_text(text)
 
     def close(self) -> None:
@@ -211,6 +213,11 @@ class Controllers:
         with QuorumClient(settings(*self.addresses.values())) as quorum:
             LiveLog(quorum).ends()
             return next(id for id, at in self.addresses.items() if at == str(quorum.answered_by))
+
+    def described(self) -> QuorumDescription:
+        """Return the quorum as its leader sees it."""
+        with QuorumClient(settings(*self.addresses.values())) as quorum:
+            return quorum.describe_quorum()
 
     def kill(self, id: int) -> None:
         self.processes.pop(id).kill()

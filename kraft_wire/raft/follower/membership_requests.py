@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages import add_raft_voter_request, update_raft_voter_request
+from kraft_wire.protocol.messages import add_raft_voter_request
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
-from kraft_wire.protocol.messages.update_raft_voter_request import KRaftVersionFeature, UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from kraft_wire.raft.effects import JoinRefused
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.leader_claims import LeaderClaim, learn
+from kraft_wire.raft.membership.own_entry import is_stale, update_request
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import peer_at
@@ -63,8 +63,8 @@ def _wanted_request(quorum: QuorumState, state: Follower) -> Message | None:
     config, voters = quorum.config, quorum.history.voters
     is_dynamic = quorum.history.kraft_version >= 1
     if quorum.is_voter:
-        is_stale = voters.needs_update(config.voter) if is_dynamic else not state.following.has_updated_leader
-        return _update_request(quorum) if is_stale else None
+        is_due = is_stale(quorum) if is_dynamic else not state.following.has_updated_leader
+        return update_request(quorum, quorum.epoch) if is_due else None
     if not (is_dynamic and config.auto_join):
         return None
     earlier = voters.get(config.node_id)
@@ -74,23 +74,6 @@ def _wanted_request(quorum: QuorumState, state: Follower) -> Message | None:
         cluster_id=config.cluster_id,
         voter_id=earlier.key.id,
         voter_directory_id=earlier.key.directory_id,
-    )
-
-
-def _update_request(quorum: QuorumState) -> UpdateRaftVoterRequest:
-    config, versions = quorum.config, quorum.config.voter.kraft_versions
-    return UpdateRaftVoterRequest(
-        cluster_id=config.cluster_id,
-        current_leader_epoch=quorum.epoch,
-        voter_id=config.node_id,
-        voter_directory_id=config.directory_id,
-        listeners=[
-            update_raft_voter_request.Listener(name=each.listener, host=each.host, port=each.port)
-            for each in config.endpoints
-        ],
-        kraft_version_feature=KRaftVersionFeature(
-            min_supported_version=versions.min_version, max_supported_version=versions.max_version
-        ),
     )
 
 

@@ -57,7 +57,7 @@ class NodeReports:
             claimed_epoch=effect.epoch,
             epoch=effect.own_epoch,
             advice="if no such controller exists, let only controllers and brokers reach this port;"
-            " if it is a voter that moved to another address, and stays out, restart the leader",
+            " if it is a Java controller that moved to another address, and stays out, restart the leader",
         )
 
     def _voters(self, effect: fx.VotersChanged) -> None:
