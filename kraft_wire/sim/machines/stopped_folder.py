@@ -13,7 +13,7 @@ from kraft_wire.log.files import ElectionState
 from kraft_wire.log.snapshot import SnapshotId, verify_snapshot
 from kraft_wire.raft.config import RaftConfig
 from kraft_wire.raft.effects import AppendBatch
-from kraft_wire.raft.recovery.applying import Marker
+from kraft_wire.raft.recovery.applying import Marker, past_recovery
 from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.log_evidence import read_log
 from kraft_wire.sim.machines.disk import Disk
@@ -49,6 +49,7 @@ def evidence_of(config: RaftConfig, disk: Disk) -> FolderEvidence:
         history=tuple(log.history.changes),
         static_voter_ids=tuple(sorted(config.static_voters.ids)),
         snapshots=tuple(snapshots),
+        recovery=past_recovery(disk.marker),
     )
 
 
