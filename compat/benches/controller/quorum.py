@@ -111,6 +111,7 @@ def fail_over_often(
 ) -> Failovers:
     """End the leader several times; ``before`` is called with it just before each end."""
     failovers = Failovers()
+    wait_until(lambda: all_caught_up(quorum), "all to catch up")
     for _ in range(times):
         _fail_over(quorum, end, failovers, before)
     return failovers
