@@ -350,7 +350,7 @@ class CoreQuorum:
         target = self._node_at(peer)
         if target is None:
             self._in_flight[call] = peer.id
-            self.later(ONE_WAY_MS, lambda: self._lose(call))
+            self.later(ONE_WAY_MS, partial(self._lose, call))
             return
         self._in_flight[call] = target.id
 

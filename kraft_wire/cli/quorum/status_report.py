@@ -217,7 +217,7 @@ def _registration_notes(
     silent = set(registrations) - set(fetching)
     for node_id in sorted(set(registrations) - set(voter_ids)):
         what = "and doesn't fetch" if node_id in silent else "and observes"
-        where = _joined(registrations[node_id])
+        where = ",".join(registrations[node_id])
         yield f"controller {node_id} is registered and is no voter, {what} ({where})"
 
 
@@ -333,7 +333,7 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
         report.notes.append(f"the log names no voters: controller.quorum.voters does ({named})")
     for node_id, endpoints in sorted(latest.registrations.items()):
         if node_id not in voters and latest.voters:
-            urls = _joined(url_of(point) for point in endpoints)
+            urls = ",".join(url_of(point) for point in endpoints)
             report.notes.append(f"controller {node_id} is registered and is no voter ({urls})")
     return report
 
@@ -390,7 +390,3 @@ def history_rows(changes: Sequence[VoterChange]) -> list[VotersRow]:
 def time_text(time_ms: int) -> str:
     """Return a time in UTC, to the millisecond."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return ",".join(texts)

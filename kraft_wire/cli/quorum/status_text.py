@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kraft_wire.cli.quorum.status_report import BROKER, UNKNOWN, ReplicaRow, StatusReport, time_text
 from kraft_wire.raft.recovery.evidence import BEFORE_THE_LOG
@@ -85,7 +85,7 @@ def _cells(row: ReplicaRow) -> tuple[str, ...]:
         caught_up,
         _yes_no(row.registered),
         "-" if row.role == BROKER else _yes_no(row.auto_join),
-        _joined(row.endpoints) or UNKNOWN,
+        ",".join(row.endpoints) or UNKNOWN,
     )
 
 
@@ -103,7 +103,3 @@ def _or_unknown(value: object) -> str:
 
 def _yes_no(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return ",".join(texts)

@@ -393,5 +393,6 @@ def _replacing_step(node_id: int, cluster_id: str, found: Sequence[FolderEvidenc
         )
     return (
         f"never start node {node_id} on its old folder again: move that away, format it with "
-        f"`{format_command(cluster_id)}`, start it as an observer, and add it as a voter"
+        f"`{format_command(cluster_id)} --no-initial-controllers`, start it as an observer, and add it as a "
+        "voter"
     )

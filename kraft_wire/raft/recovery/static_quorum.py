@@ -75,7 +75,7 @@ def addresses_of(
 
 def format_command(cluster_id: str) -> str:
     """Return the command that formats the folder of a controller that comes back."""
-    return f"kraft-wire storage format -t {cluster_id} -c FILE --no-initial-controllers"
+    return f"kraft-wire storage format -t {cluster_id} -c FILE"
 
 
 def configuring_steps(
@@ -97,9 +97,9 @@ def _returning_step(cluster_id: str) -> str:
     """Say how the others come back. A controller whose own id isn't in the key doesn't start with it."""
     return (
         "never start any other controller on its old folder again: move that away. Then bring one controller "
-        f"back at a time. Add it to {KEY} in its own file, format it with `kraft-wire storage format "
-        f"-t {cluster_id} -c FILE`, and start it. When its lag is 0 in `kraft-wire quorum status`, set that "
-        "value on all other nodes and restart them"
+        f"back at a time. Add it to {KEY} in its own file, format it with `{format_command(cluster_id)}`, "
+        "and start it. When its lag is 0 in `kraft-wire quorum status`, set that value on all other nodes "
+        "and restart them"
     )
 
 
