@@ -224,8 +224,8 @@ def _loss_lines(plan: Plan) -> Iterator[str]:
         )
     if loss.kept is not None:
         yield (
-            f"Kept: offsets {loss.kept[0]} to {loss.kept[1] - 1} may never have been acknowledged; they are "
-            "committed now."
+            f"Kept: offsets {loss.kept[0]} to {loss.kept[1] - 1} may never have been acknowledged; `apply` "
+            "commits them."
         )
     replaced = ""
     if loss.replaced_from < loss.unknown_from:
