@@ -392,8 +392,8 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
         pass
     assert run(quorum, "quorum", "remove", str(other)) == 6
     said = capsys.readouterr()
-    assert f"1 of the 2 voters that would be left fetches (node {quorum.leader()}), and 2 are" in said.err
     left = ", ".join(map(str, sorted({1, 2, 3} - {other})))
+    assert f"of {left}, those that fetch are {quorum.leader()}, and 2 are needed" in said.err
     assert f"Afterwards    {left}: the majority is 2, 1 too few of them fetch" in said.out
 
 

@@ -61,6 +61,17 @@ def test_leader_updates_voter() -> None:
         assert node.running.voters == leader.running.voters
 
 
+def test_an_entry_that_is_as_it_was_is_not_written_again() -> None:
+    """A voter that is ahead of the leader can't fetch the record that it has asked for, and asks again."""
+    quorum = with_observers(3, 0)
+    voter = quorum.followers()[0]
+    assert _ask(quorum, voter, port=9999).error is ErrorCode.NONE
+    quorum.run_until(quorum.agree)
+    end_offset = quorum.leader.end_offset
+    assert _ask(quorum, voter, port=9999).error is ErrorCode.NONE
+    assert quorum.leader.end_offset == end_offset
+
+
 @pytest.mark.parametrize("cluster_id", ["", "another"])
 def test_update_voter_invalid_cluster_id(cluster_id: str) -> None:
     quorum = with_observers(3, 0)

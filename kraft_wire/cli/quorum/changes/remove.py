@@ -183,12 +183,10 @@ def _remove(
     if not after.voters:
         raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
     if after.may_fail < 0:
-        live = len(after.live)
-        named = f" (node{'' if live == 1 else 's'} {ids_text(after.live)})" if live else ""
         raise Unfit(
-            f"{live or 'none'} of the {len(after.voters)} voters that would be left fetch{'es' * (live == 1)}"
-            f"{named}, and {after.needed} are needed to commit the change: start the others first. "
-            "Nothing was changed"
+            f"too few voters would be left: of {ids_text(after.voters)}, those that fetch are "
+            f"{ids_text(after.live) or 'none'}, and {after.needed} are needed to commit the change. Start the "
+            "others first. Nothing was changed"
         )
     _refuse_if_too_few_answer(leader, described, after)
     _refuse_if_it_joins_again(leader, described, key, registered)
@@ -208,8 +206,9 @@ def _refuse_if_too_few_answer(
     silent = frozenset(key for key in after.live if _is_silent(leader, described, key))
     if msgspec.structs.replace(after, live=after.live - silent).may_fail < 0:
         raise Unfit(
-            f"nothing answers at the address of {ids_text(silent)}, and {after.needed} of the voters that"
-            " would be left are needed to commit the change: start the others first. Nothing was changed"
+            f"from this machine, nothing answers at the address of {ids_text(silent)}, and {after.needed} of the"
+            " voters that would be left are needed to commit the change: start them, or run the command where"
+            " they can be reached. Nothing was changed"
         )
 
 
