@@ -45,6 +45,11 @@ def ask_caller(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> None:
         quorum.hints.add(caller.id, epoch, (), now_ms, is_voter=True)
 
 
+def may_raise(quorum: QuorumState, caller: ReplicaKey) -> bool:
+    """Whether a request of this caller could raise the epoch now."""
+    return is_believed(quorum, caller) and quorum.raises.has_room(quorum.now.monotonic_ms)
+
+
 def is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:
     """Whether a request of this caller may raise the epoch now."""
     if caller.id == quorum.config.node_id or hears_leader(quorum):
