@@ -20,8 +20,8 @@ from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import voter_changes
 from kraft_wire.raft.leader.leadership import OBSERVER_KEPT_MS
-from kraft_wire.raft.leader.pending_change import Newcomer, PendingChange, change_response
-from kraft_wire.raft.membership.change import ChangeRefused, supports
+from kraft_wire.raft.leader.pending_change import Newcomer, change_response
+from kraft_wire.raft.membership.change import ChangeRefused, check_endpoints, supports
 from kraft_wire.raft.membership.voters import (
     Endpoints,
     Peer,
@@ -53,6 +53,7 @@ def _check(quorum: QuorumState, request: AddRaftVoterRequest) -> Newcomer:
     """Check the request in Java's order. Raises ChangeRefused."""
     key = voter_changes.check_asked(quorum, request.cluster_id, request.voter_id, request.voter_directory_id)
     endpoints = endpoints_of((each.name, each.host, each.port) for each in request.listeners)
+    check_endpoints(endpoints)
     peer = _peer(quorum, key, endpoints)
     voters = voter_changes.changeable_voters(quorum)
     if key.id in voters.ids:
@@ -93,7 +94,10 @@ def handle_versions_response(quorum: QuorumState, call: Call, response: ApiVersi
     except ChangeRefused as refused:
         voter_changes.end(quorum, refused.error, refused.text)
         return
-    _append(quorum, change, change.newcomer, versions)
+    voter = Voter(change.newcomer.key, change.newcomer.endpoints, versions)
+    voter_changes.append_voters(quorum, change, quorum.history.voters.with_added(voter))
+    if not change.newcomer.is_answered_when_committed:
+        voter_changes.answer(quorum, change, ErrorCode.NONE)
 
 
 def handle_versions_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
@@ -147,9 +151,3 @@ def _check_caught_up(quorum: QuorumState, key: ReplicaKey) -> None:
             " try again",
         )
 
-
-def _append(quorum: QuorumState, change: PendingChange, newcomer: Newcomer, versions: VersionRange) -> None:
-    voter = Voter(newcomer.key, newcomer.endpoints, versions)
-    voter_changes.append_voters(quorum, change, quorum.history.voters.with_added(voter))
-    if not newcomer.is_answered_when_committed:
-        voter_changes.answer(quorum, change, ErrorCode.NONE)

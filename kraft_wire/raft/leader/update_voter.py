@@ -17,7 +17,13 @@ from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.membership.change import ChangeRefused, check_fenced, committed_voters, supports
+from kraft_wire.raft.membership.change import (
+    ChangeRefused,
+    check_endpoints,
+    check_fenced,
+    committed_voters,
+    supports,
+)
 from kraft_wire.raft.membership.voters import (
     ReplicaKey,
     VersionRange,
@@ -78,6 +84,7 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     )
     if voter.key.id < 0 or not voter.key.directory_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "a voter needs a node id and a directory id")
+    check_endpoints(voter.endpoints)
     if endpoint_at(voter.endpoints, quorum.config.listener) is None:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
@@ -105,7 +112,7 @@ def _update_in_log(quorum: QuorumState, leadership: Leadership, voter: Voter) ->
     if changed == voters:
         leadership.ask(voter.key.id, quorum.now.monotonic_ms)
     else:
-        append.append_control(quorum, [changed.to_record()])
+        append.append_voters(quorum, changed)
 
 
 def _remember(leadership: Leadership, voter: Voter) -> None:

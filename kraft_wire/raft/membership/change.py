@@ -8,10 +8,16 @@ leader has begun still open.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.errors import RaftError
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
-from kraft_wire.raft.membership.voters import VersionRange, VoterSet
+from kraft_wire.raft.membership.voters import Endpoints, VersionRange, VoterSet
+
+MOST_ENDPOINTS: Final = 16
+LONGEST_NAME: Final = 255
+"""The names of hosts have 253 characters at most."""
 
 
 class ChangeRefused(RaftError):
@@ -21,6 +27,19 @@ class ChangeRefused(RaftError):
         super().__init__(f"{error.name}: {text}")
         self.error = error
         self.text = text
+
+
+def check_endpoints(endpoints: Endpoints) -> None:
+    """Raise ChangeRefused for more or longer endpoints than a controller has. Java has no such limits; here the
+    voters of a quorum must fit into one batch of the log, whatever anybody asks for."""
+    if len(endpoints) > MOST_ENDPOINTS:
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"a voter has {MOST_ENDPOINTS} listeners at most, not {len(endpoints)}"
+        )
+    if any(max(len(each.listener), len(each.host)) > LONGEST_NAME for each in endpoints):
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"names of listeners and hosts have {LONGEST_NAME} characters at most"
+        )
 
 
 def check_fenced(high_watermark: int | None) -> int:

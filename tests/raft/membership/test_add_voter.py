@@ -17,7 +17,7 @@ from kraft_wire.protocol.messages.api_versions_response import (
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestAbandoned, ResponseReceived
-from tests.raft.core_quorum import CoreQuorum
+from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum
 from tests.raft.membership.reconfiguration import (
     Asked,
     add,
@@ -76,6 +76,15 @@ def test_add_voter_completes_early_with_ack_when_committed_false() -> None:
     assert leader.high_watermark < leader.end_offset
     again = Asked(leader, remove_request(quorum.nodes[4]))
     assert again.error is ErrorCode.REQUEST_TIMED_OUT, "the first change isn't committed"
+
+
+def test_a_newcomer_whose_fetch_waits_is_told_at_once_that_it_is_a_voter() -> None:
+    """Of two voters both are needed: without it nothing is committed."""
+    quorum = with_observers(1, 1)
+    quorum.run_for(100)  # its Fetch waits for news
+    began_ms = quorum.now.monotonic_ms
+    assert add(quorum, 2).error is ErrorCode.NONE
+    assert quorum.now.monotonic_ms - began_ms <= 10 * ONE_WAY_MS
 
 
 @pytest.mark.parametrize("cluster_id", ["", "another"])
