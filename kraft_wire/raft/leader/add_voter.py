@@ -21,7 +21,13 @@ from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import voter_changes
 from kraft_wire.raft.leader.leadership import OBSERVER_KEPT_MS
 from kraft_wire.raft.leader.pending_change import Newcomer, change_response
-from kraft_wire.raft.membership.change import ChangeRefused, check_endpoints, supports
+from kraft_wire.raft.membership.change import (
+    MOST_VOTERS,
+    ChangeRefused,
+    check_endpoints,
+    check_range,
+    supports,
+)
 from kraft_wire.raft.membership.voters import (
     Endpoints,
     Peer,
@@ -61,6 +67,8 @@ def _check(quorum: QuorumState, request: AddRaftVoterRequest) -> Newcomer:
             ErrorCode.DUPLICATE_VOTER,
             f"node {key.id} is one of the voters already ({voters}): remove that voter first",
         )
+    if len(voters.ids) >= MOST_VOTERS:
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"there are {MOST_VOTERS} voters, the most that may be")
     if not quorum.outgoing.is_ready(peer, ApiVersionsRequest, quorum.now.monotonic_ms):
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT, f"{key} did not answer at {peer.host}:{peer.port}: try again"
@@ -90,11 +98,12 @@ def handle_versions_response(quorum: QuorumState, call: Call, response: ApiVersi
         return
     try:
         versions = _versions(quorum, change.newcomer, response)
-        _check_caught_up(quorum, change.newcomer.key)
+        voter = Voter(change.newcomer.key, change.newcomer.endpoints, versions)
+        check_range(voter)
+        _check_caught_up(quorum, voter.key)
     except ChangeRefused as refused:
         voter_changes.end(quorum, refused.error, refused.text)
         return
-    voter = Voter(change.newcomer.key, change.newcomer.endpoints, versions)
     voter_changes.append_voters(quorum, change, quorum.history.voters.with_added(voter))
     if not change.newcomer.is_answered_when_committed:
         voter_changes.answer(quorum, change, ErrorCode.NONE)

@@ -21,6 +21,7 @@ from kraft_wire.raft.membership.change import (
     ChangeRefused,
     check_endpoints,
     check_fenced,
+    check_range,
     committed_voters,
     supports,
 )
@@ -89,8 +90,7 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
         )
-    if not 0 <= voter.kraft_versions.min_version <= voter.kraft_versions.max_version:
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.kraft_versions} is not a range of levels")
+    check_range(voter)
     return voter
 
 

@@ -115,20 +115,29 @@ def test_add_voter_with_missing_default_listener() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"listeners": [Listener("A" * 20_000, "host", 1), Listener("B" * 20_000, "host", 1)]},
-        {"cluster_id": "c" * 32_767},
-    ],
-    ids=["listeners", "cluster id"],
-)
-def test_an_answer_that_quotes_a_long_request_can_be_encoded(fields: dict[str, object]) -> None:
+def test_an_answer_that_quotes_a_long_request_can_be_encoded() -> None:
     quorum = with_observers(3, 1)
-    asked = Asked(quorum.leader, add_request(quorum.nodes[4], **fields))
+    asked = Asked(quorum.leader, add_request(quorum.nodes[4], cluster_id="c" * 32_767))
     (answer,) = asked.answers
     assert asked.text.endswith("characters)")
     assert AddRaftVoterResponse.decode(answer.encode(1), 1) == answer
+
+
+@pytest.mark.parametrize(
+    "listener", [Listener(" ", "host", 1), Listener("OTHER", "h" * 256, 1), Listener("OTHER", "host", 0)]
+)
+def test_a_newcomer_with_endpoints_that_no_controller_has_is_refused(listener: Listener) -> None:
+    quorum = with_observers(3, 1)
+    request = add_request(quorum.nodes[4])
+    request.listeners.append(listener)
+    assert Asked(quorum.leader, request).error is ErrorCode.INVALID_REQUEST
+
+
+def test_there_are_only_so_many_voters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.raft.leader.add_voter.MOST_VOTERS", 4)
+    quorum = with_observers(3, 2)
+    assert add(quorum, 4).error is ErrorCode.NONE
+    assert add(quorum, 5).error is ErrorCode.INVALID_REQUEST
 
 
 def test_add_voter_with_pending_add_voter() -> None:
@@ -232,6 +241,14 @@ def test_add_voter_invalid_feature_version(feature: SupportedFeatureKey | None) 
     asked = add(quorum, 4)
     assert asked.error is ErrorCode.INVALID_REQUEST
     assert "does not support kraft.version 1" in asked.text
+    assert voters_of(quorum.leader) == (1, 2, 3)
+
+
+def test_a_newcomer_with_levels_that_are_no_range_is_refused() -> None:
+    """Java's nodes end when they read such a record."""
+    quorum = with_observers(3, 1)
+    quorum.nodes[4].versions.supported_features = [SupportedFeatureKey("kraft.version", -5, 1)]
+    assert add(quorum, 4).error is ErrorCode.INVALID_REQUEST
     assert voters_of(quorum.leader) == (1, 2, 3)
 
 

@@ -71,8 +71,21 @@ def test_leader_updates_voter() -> None:
         [Listener(name="OTHER", host="h" * (LONGEST_NAME + 1), port=1)],
         [Listener(name="O" * (LONGEST_NAME + 1), host="h", port=1)],
         [Listener(name=f"L{number}", host="h" * 32_767, port=1) for number in range(300)],
+        [Listener(name="", host="h", port=1)],
+        [Listener(name=" ", host="h", port=1)],
+        [Listener(name="OTHER", host=" ", port=1)],
+        [Listener(name="OTHER", host="h", port=0)],
     ],
-    ids=["too many listeners", "a long host", "a long name", "more than a batch of the log holds"],
+    ids=[
+        "too many listeners",
+        "a long host",
+        "a long name",
+        "more than a batch of the log holds",
+        "no name",
+        "a blank name",
+        "a blank host",
+        "no port",
+    ],
 )
 def test_endpoints_that_no_controller_has_are_refused(listeners: list[Listener]) -> None:
     quorum = with_observers(3, 0)
