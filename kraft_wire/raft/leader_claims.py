@@ -41,8 +41,8 @@ class _NodeEndpoint(Protocol):
 def read_claim(
     quorum: QuorumState, error: int, epoch: int, leader_id: int, nodes: Iterable[_NodeEndpoint]
 ) -> LeaderClaim:
-    """Return the claim of an answer. The leader's endpoint is on the listener that the request was sent to. One
-    that can't be an address is left out."""
+    """Return the claim of an answer. The leader's endpoint is on the listener that the request was sent to.
+    One that can't be an address is left out."""
     endpoints = tuple(
         Endpoint(quorum.config.listener.upper(), node.host, node.port)
         for node in nodes

@@ -20,7 +20,8 @@ class Address(NamedTuple):
 
 def is_possible(address: Address) -> bool:
     """Whether an address that a peer names can be one at all."""
-    return 0 < len(address.host.strip()) and len(address.host) <= LONGEST_HOST and 0 < address.port <= MAX_PORT
+    has_host = bool(address.host.strip()) and len(address.host) <= LONGEST_HOST
+    return has_host and 0 < address.port <= MAX_PORT
 
 
 def format_address(host: str, port: int) -> str:

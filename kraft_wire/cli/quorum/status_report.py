@@ -258,9 +258,8 @@ def note_leaders(report: StatusReport, leaders: Sequence[NodeAnswer]) -> None:
     report.leaders = [_leader_row(answer) for answer in leaders]
     if len(leaders) > 1:
         named = ", ".join(f"node {row.id} at {row.address} in epoch {row.epoch}" for row in report.leaders)
-        report.split = (
-            f"the cluster is split: {len(leaders)} controllers lead: {named}. "
-            + _end_of_split(f"of node {report.leaders[0].id}", report.kraft_version)
+        report.split = f"the cluster is split: {len(leaders)} controllers lead: {named}. " + _end_of_split(
+            f"of node {report.leaders[0].id}", report.kraft_version
         )
 
 
@@ -272,9 +271,9 @@ def _end_of_split(kept: str, kraft_version: int | None) -> str:
         else "Format them with --no-initial-controllers, and add them to the side that is kept"
     )
     return (
-        f"Keep the side {kept}, which a recovery leaves. Stop the controllers of the other side, and move their "
-        f"folders away; of a node that is a broker, too, __cluster_metadata-0 only. {back}. What only the "
-        "stopped side has is lost then"
+        f"Keep the side {kept}, which a recovery leaves. Stop the controllers of the other side, and move "
+        f"their folders away; of a node that is a broker, too, __cluster_metadata-0 only. {back}. What only "
+        "the stopped side has is lost then"
     )
 
 

@@ -33,8 +33,8 @@ class Doubt(NamedTuple):
 class Doubts:
     """The votes that wait: one of each known voter at most, and ``MOST_WAITING`` of others.
 
-    A voter has its place by its id: static voters are known by nothing else, and whoever uses the id of one can
-    give any directory id.
+    A voter has its place by its id: static voters are known by nothing else, and whoever uses the id of one
+    can give any directory id.
     """
 
     __slots__ = ("_waiting",)

@@ -68,7 +68,9 @@ def _check(quorum: QuorumState, request: AddRaftVoterRequest) -> Newcomer:
             f"node {key.id} is one of the voters already ({voters}): remove that voter first",
         )
     if len(voters.ids) >= MOST_VOTERS:
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"there are {MOST_VOTERS} voters, the most that may be")
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"there are {MOST_VOTERS} voters, the most that may be"
+        )
     if not quorum.outgoing.is_ready(peer, ApiVersionsRequest, quorum.now.monotonic_ms):
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT, f"{key} did not answer at {peer.host}:{peer.port}: try again"
@@ -159,4 +161,3 @@ def _check_caught_up(quorum: QuorumState, key: ReplicaKey) -> None:
             f"{key} has not caught up with the log: start it as an observer, wait until its lag is small, and"
             " try again",
         )
-

@@ -101,8 +101,8 @@ def _check_supports(quorum: QuorumState, voter: Voter) -> None:
 
 
 def _update_in_log(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Append the voters with this one's new entry. One that is ahead of the leader can't fetch that record, so
-    it may send what the log has already: then the leader asks it which epoch it is in."""
+    """Append the voters with this one's new entry. One that is ahead of the leader can't fetch that record,
+    so it may send what the log has already: then the leader asks it which epoch it is in."""
     voters = committed_voters(quorum.history, leadership.high_watermark)
     _check_supports(quorum, voter)
     try:

@@ -51,7 +51,8 @@ def check_endpoints(endpoints: Endpoints) -> None:
 
 
 def check_range(voter: Voter) -> None:
-    """Raise ChangeRefused for levels of kraft.version that are no range: Java's nodes end if the log has one."""
+    """Raise ChangeRefused for levels of kraft.version that are no range: Java's nodes end if the log has
+    one."""
     versions = voter.kraft_versions
     if not 0 <= versions.min_version <= versions.max_version:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{versions} is not a range of levels")

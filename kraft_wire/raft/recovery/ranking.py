@@ -66,8 +66,8 @@ def _recovery_after(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> 
     """Return the folder that remembers the latest recovery, if this folder's log ends in an epoch before.
 
     Only a recovery counts whose quorum has led since: until then it has committed nothing, and the quorum
-    before may have come back. The plan left room for the epochs of that one. Nor does one count that was begun,
-    and whose records aren't in the log.
+    before may have come back. The plan left room for the epochs of that one. Nor does one count that was
+    begun, and whose records aren't in the log.
     """
     later = [
         (other.recovery.epoch, other)

@@ -93,10 +93,10 @@ def configuring_steps(voters: Mapping[int, Sequence[Endpoint]], *, changes_folde
 def returning_step(cluster_id: str) -> str:
     """Say how the others come back. A controller whose own id isn't in the key doesn't start with it."""
     return (
-        "never start any other controller on its old folder again: move that away; of one that is a broker, too, "
-        f"move {PARTITION_FOLDER} away and nothing else. Then bring one controller back at a time. Add it to "
-        f"{KEY} in its own file, format it with `{format_command(cluster_id)}` unless it is a broker, too, "
-        "and start it. When its lag is 0 in `kraft-wire quorum status`, set that value on all other nodes "
+        "never start any other controller on its old folder again: move that away; of one that is a broker, "
+        f"too, move {PARTITION_FOLDER} away and nothing else. Then bring one controller back at a time. Add "
+        f"it to {KEY} in its own file, format it with `{format_command(cluster_id)}` unless it is a broker, "
+        "too, and start it. When its lag is 0 in `kraft-wire quorum status`, set that value on all others, "
         "and restart them"
     )
 

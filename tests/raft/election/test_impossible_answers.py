@@ -41,7 +41,9 @@ def test_a_leader_with_an_impossible_id_is_none(node: QuorumNode, leader_id: int
     node.quorum.run_until(node.quorum.agree)
 
 
-@pytest.mark.parametrize(("host", "port"), [("host", 0), ("host", 70_000), ("host", -1), (" ", 1), ("h" * 256, 1)])
+@pytest.mark.parametrize(
+    ("host", "port"), [("host", 0), ("host", 70_000), ("host", -1), (" ", 1), ("h" * 256, 1)]
+)
 def test_an_address_that_can_not_be_one_is_left_out(node: QuorumNode, host: str, port: int) -> None:
     other = next(id for id in node.quorum.nodes if id != node.id)
     answer = fetch_answer(other, node.running.epoch)

@@ -610,7 +610,7 @@ def test_the_controllers_of_a_static_quorum_come_back_one_at_a_time() -> None:
         "kraft-wire storage format -t ",
         " -c FILE` unless it is a broker, too, and start it. When its lag is 0",
         "of one that is a broker, too, move __cluster_metadata-0 away and nothing else",
-        "set that value on all other nodes",
+        "set that value on all others",
     ):
         assert part in returning
 

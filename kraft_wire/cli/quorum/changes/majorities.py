@@ -67,7 +67,9 @@ def _text(voters: VoterLiveness) -> str:
     if not voters.voters:
         return "none"
     live = len(voters.live)
-    rest = f"but only {live or 'none'} of them fetch" if voters.may_fail < 0 else may_fail_text(voters.may_fail)
+    rest = (
+        f"but only {live or 'none'} of them fetch" if voters.may_fail < 0 else may_fail_text(voters.may_fail)
+    )
     return f"{ids_text(voters.voters)}: the majority is {voters.needed}, {rest}"
 
 

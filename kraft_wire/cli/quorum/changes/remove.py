@@ -205,9 +205,9 @@ def _refuse_if_too_few_answer(
     silent = frozenset(key for key in after.live if _is_silent(leader, described, key))
     if msgspec.structs.replace(after, live=after.live - silent).may_fail < 0:
         raise Unfit(
-            f"voter {ids_text(silent)} doesn't answer from this machine, and the change needs {after.needed} of "
-            "the voters that would be left: start it, or run the command where it can be reached. Nothing was "
-            "changed"
+            f"voter {ids_text(silent)} doesn't answer from this machine, and the change needs {after.needed} "
+            "of the voters that would be left: start it, or run the command where it can be reached. Nothing "
+            "was changed"
         )
 
 

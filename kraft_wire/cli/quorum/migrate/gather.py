@@ -64,8 +64,8 @@ class _Known(NamedTuple):
 
 
 def gather(settings: QuorumSettings, client: QuorumClient, options: Options) -> Quorum:
-    """Return the facts. Raises what ``QuorumClient`` raises, and CommandError if the leader doesn't answer for
-    itself."""
+    """Return the facts. Raises what ``QuorumClient`` raises, and CommandError if the leader doesn't answer
+    for itself."""
     cluster_id, described = client.cluster_id(), client.describe_quorum()
     leader = leaders_answer(LeaderClient(settings, client))
     metadata = read_metadata(client)
