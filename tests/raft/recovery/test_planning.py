@@ -422,9 +422,14 @@ def test_folders_that_a_recovery_left_behind_are_no_survivors_of_the_present_quo
 
 def test_a_recovery_that_was_never_started_leaves_nobody_behind() -> None:
     """Nothing was committed by it. The others may have come back, and gone on."""
-    others = [folder(id, 5, 90, voters=FIVE) for id in (3, 4, 5)]
+    parts = (EpochEvidence(3, 0, 40, "before"), EpochEvidence(5, 40, 90, "since"))
+    others = [
+        msgspec.structs.replace(folder(id, 5, 90, voters=FIVE, committed=80), epochs=parts)
+        for id in (3, 4, 5)
+    ]
+    unstarted = msgspec.structs.replace(recovered(1, 43, (1, 2)), committed_offset=40)
     with pytest.raises(RecoveryError, match="a majority of the 5 voters is left: nodes 3, 4, 5"):
-        plan(recovered(1, 43, (1, 2)), *others)
+        plan(unstarted, *others)
 
 
 def test_a_recovery_whose_records_were_never_written_leaves_nobody_behind() -> None:
