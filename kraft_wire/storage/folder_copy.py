@@ -52,8 +52,12 @@ class FolderCopy:
             raise RecoveryError(f"{self.path} is inside {self._metadata_dir}: keep the copy somewhere else")
         if os.path.lexists(self.path) and not self.is_there:
             raise RecoveryError(
-                f"{self.path} exists, and is no copy that this plan made of {self._metadata_dir}: move it "
-                "away, or keep the copy somewhere else, with --backup"
+                f"{self.path} exists, and is no copy that this plan made of {self._metadata_dir}: keep the "
+                "copy somewhere else, with --backup"
+            )
+        if not self.path.parent.is_dir():
+            raise RecoveryError(
+                f"there is no folder {self.path.parent} for the copy: make it, or name another"
             )
 
     def make(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 import pytest
@@ -19,8 +20,14 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return READABLE
 
-def interrupted(_: str) -> str:
+
+READABLE = os.open(os.devnull, os.O_RDONLY)
+
+
+def interrupted() -> str:
     raise KeyboardInterrupt
 
 

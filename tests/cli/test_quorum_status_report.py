@@ -168,8 +168,9 @@ def test_two_leaders_make_a_split_cluster() -> None:
     note_leaders(report, leaders_among(answers))
     assert [(row.id, row.epoch) for row in report.leaders] == [(3, 13), (1, 12)]
     assert report.split.startswith(
-        "the cluster is split: 2 controllers lead: node 3 at c3:2 in epoch 13, node 1 at c1:1 in epoch 12. "
-        "Keep the side of node 3, which a recovery leaves. Stop the controllers of the other side"
+        "the cluster is split: 2 controllers lead: node 3 at c3:2 in epoch 13, with the voters 1, 2; "
+        "node 1 at c1:1 in epoch 12, with the voters 1, 2. Keep one side. After a recovery, keep the "
+        "recovered one"
     )
     assert "Leader          2 controllers lead: 3 at c3:2, epoch 13; 1 at c1:1, epoch 12" in text_of(report)
     note_leaders(report, leaders_among(answers[1:]))

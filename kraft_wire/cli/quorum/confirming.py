@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +26,10 @@ def confirm() -> None:
     """Ask on the terminal. Raises NotConfirmed without one, or without agreement; Interrupted."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise NotConfirmed("nothing was changed: this command asks; run it on a terminal, or give --yes")
+    print(f"Type {AGREED} to go on: ", end="", flush=True)
     try:
-        answer = input(f"Type {AGREED} to go on: ")
+        _wait_for_input()
+        answer = input()
     except EOFError:
         print()  # ends the line of the question
         answer = ""
@@ -33,6 +38,19 @@ def confirm() -> None:
         raise Interrupted(NOTHING_CHANGED) from None
     if answer.strip() != AGREED:
         raise NotConfirmed("nothing was changed: not confirmed")
+
+
+def _wait_for_input() -> None:
+    """Wait until something was typed. Otherwise an interruption that comes just before ``input`` reads would
+    only be noticed after a line."""
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(wake)
+    try:
+        select.select([sys.stdin, woken], [], [])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(woken)
+        os.close(wake)
 
 
 @contextmanager

@@ -79,6 +79,12 @@ def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
             raise without_leader(survey(settings), error) from None
 
 
+def check_given(settings: QuorumSettings) -> None:
+    """Raise Unfit if the given controllers are of several clusters."""
+    if len(settings.bootstrap) > 1:
+        check_one_cluster(survey(settings))
+
+
 def check_one_cluster(answers: Iterable[NodeAnswer]) -> None:
     """Raise Unfit for controllers of several clusters: it would depend on chance which one is asked."""
     clusters = clusters_among(answers)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, UsageError
-from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, led_quorum, settings_of
+from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, check_given, led_quorum, settings_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.raft.recovery.evidence import url_of
 
@@ -36,7 +36,8 @@ def quorum_describe(
 ) -> int:
     """Print what the leader says of its quorum, as kafka-metadata-quorum.sh describe does.
 
-    Exit statuses: 0 printed, 2 wrong usage, 3 no controller answers, 4 none of them leads, 1 anything else.
+    Exit statuses: 0 printed, 2 wrong usage, 3 no controller answers, 4 none of them leads, 6 the controllers
+    are of several clusters, 130 interrupted, 1 anything else.
 
     For example:
 
@@ -61,7 +62,9 @@ def quorum_describe(
         raise UsageError("give one of --status and --replication")
     if human_readable and not replication:
         raise UsageError("--human-readable goes with --replication")
-    with led_quorum(settings_of(bootstrap_controller, command_config, timeout_ms)) as quorum:
+    settings = settings_of(bootstrap_controller, command_config, timeout_ms)
+    with led_quorum(settings) as quorum:
+        check_given(settings)
         described = quorum.describe_quorum()
         lines = (
             status_lines(quorum.cluster_id(), described)

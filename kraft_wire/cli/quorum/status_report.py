@@ -68,11 +68,12 @@ class VotersRow(msgspec.Struct):
 
 
 class LeaderRow(msgspec.Struct):
-    """A controller that leads by its own account."""
+    """A controller that leads by its own account, and the voters by its log."""
 
     id: int
     epoch: int
     address: str
+    voters: list[int] = []
 
 
 class StatusReport(msgspec.Struct):
@@ -257,28 +258,36 @@ def note_leaders(report: StatusReport, leaders: Sequence[NodeAnswer]) -> None:
     """Note the controllers that lead by their own account. Several make the cluster a split one."""
     report.leaders = [_leader_row(answer) for answer in leaders]
     if len(leaders) > 1:
-        named = ", ".join(f"node {row.id} at {row.address} in epoch {row.epoch}" for row in report.leaders)
+        named = "; ".join(
+            f"node {row.id} at {row.address} in epoch {row.epoch}, with the voters "
+            + ", ".join(map(str, row.voters))
+            for row in report.leaders
+        )
         report.split = f"the cluster is split: {len(leaders)} controllers lead: {named}. " + _end_of_split(
-            f"of node {report.leaders[0].id}", report.kraft_version
+            report.kraft_version
         )
 
 
-def _end_of_split(kept: str, kraft_version: int | None) -> str:
-    """Say how a split cluster becomes one again. The side of a recovery has the higher epoch."""
+def _end_of_split(kraft_version: int | None) -> str:
+    """Say how a split cluster becomes one again. Epochs don't tell the sides apart: old voters that hear of
+    the recovered one's epoch go beyond it."""
     back = (
         "Bring them back one at a time, as `kraft-wire quorum recover plan` says for static voters"
         if kraft_version == 0
         else "Format them with --no-initial-controllers, and add them to the side that is kept"
     )
     return (
-        f"Keep the side {kept}, which a recovery leaves. Stop the controllers of the other side, and move "
-        f"their folders away; of a node that is a broker, too, __cluster_metadata-0 only. {back}. What only "
-        "the stopped side has is lost then"
+        "Keep one side. After a recovery, keep the recovered one: its voters are those of the plan, and the "
+        "folder has recovery-plan. Stop the controllers of the other side, and move their folders away; if a "
+        f"node is also a broker, move only its folder __cluster_metadata-0. {back}. What only the stopped "
+        "side has is lost then"
     )
 
 
 def _leader_row(answer: NodeAnswer) -> LeaderRow:
-    return LeaderRow(answer.leader_id, answer.epoch, str(answer.address))
+    described = answer.description
+    voters = [] if described is None else [voter.id for voter in described.voters]
+    return LeaderRow(answer.leader_id, answer.epoch, str(answer.address), voters)
 
 
 def _latest_leader(remembered: Iterable[tuple[int, int]]) -> int | None:
@@ -354,7 +363,7 @@ def _split_between(found: Sequence[FolderEvidence]) -> str:
             return (
                 f"the committed records in {one.folder} and {other.folder} differ from offset {offset} on: "
                 "two quorums went on, each without the other. "
-                + _end_of_split("with the higher epoch", max(one.kraft_version, other.kraft_version))
+                + _end_of_split(max(one.kraft_version, other.kraft_version))
             )
     return ""
 

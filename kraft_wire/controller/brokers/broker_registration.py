@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from kraft_wire.metadata.brokers import BrokerRegistration
 
 FIRST_VERSION_WITH_PREVIOUS_EPOCH: Final = 3
-MOST_DIRECTORIES: Final = 1000
+MOST_DIRECTORIES: Final = 128
 """Each is compared with those of all brokers. Kafka has no such limit."""
+MOST_FEATURES: Final = 100
 
 
 def handle(
@@ -161,6 +162,8 @@ def _check_features(state: ControllerState, request: BrokerRegistrationRequest) 
 
     A feature that the broker does not name has the range 0 to 0.
     """
+    if len(request.features) > MOST_FEATURES:
+        raise _invalid(request, f"names {len(request.features)} features; {MOST_FEATURES} are allowed")
     finalized = state.finalized_levels()
     supported = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
     for name, (lowest, highest) in supported.items():

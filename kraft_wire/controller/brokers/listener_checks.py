@@ -6,11 +6,16 @@ A bad listener is rejected because it would break every reader of the record.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from kraft_wire.metadata.registration import EndPoint
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 from kraft_wire.wire.address import MAX_PORT
+
+MOST_LISTENERS: Final = 100
+LONGEST_NAME: Final = 255
+"""Kafka has no such limits. Registrations stay in the log and in each snapshot, whoever sent them."""
 
 
 def check_listeners(node: str, listeners: Iterable[EndPoint], code: ErrorCode) -> None:
@@ -20,9 +25,11 @@ def check_listeners(node: str, listeners: Iterable[EndPoint], code: ErrorCode) -
     error and resign (ListenerInfo).
     """
     names: set[str] = set()
-    for listener in listeners:
+    for number, listener in enumerate(listeners, start=1):
+        if number > MOST_LISTENERS:
+            raise ApiError(code, f"{node} has more than {MOST_LISTENERS} listeners")
         if fault := _fault(listener, names):
-            raise ApiError(code, f"{node}: listener {listener.name!r} {fault}")
+            raise ApiError(code, f"{node}: listener {listener.name[:LONGEST_NAME]!r} {fault}")
         names.add(listener.name)
 
 
@@ -33,6 +40,8 @@ def _fault(listener: EndPoint, names: set[str]) -> str:
         return "is listed twice"
     if not listener.host.strip():
         return "has no host"
+    if max(len(listener.name), len(listener.host)) > LONGEST_NAME:
+        return f"has a name or host of more than {LONGEST_NAME} characters"
     if not 0 < listener.port <= MAX_PORT:
         return f"has port {listener.port}, which is not between 1 and {MAX_PORT}"
     if not 0 <= listener.security_protocol < len(SECURITY_PROTOCOLS):

@@ -2,14 +2,14 @@
 started, a Vote of a higher epoch is one, too.
 
 Anybody can say that somebody leads. So the node asks the one that is said to lead: at the address in its own
-voter set. Only the answer counts. A leader that isn't a known voter is asked at the address that the hint
-names, if this node has voted for it in this epoch, or has had no leader for a while.
+voter set. Only the answer counts. Whoever is asked, and answers, may send records. So a leader that isn't a
+known voter is only asked if the hint names one of this node's bootstrap servers, or if the node has voted for
+it in this epoch, because its own voters may be outdated (KIP-853). Static voters never are.
 """
 
 from __future__ import annotations
 
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
-from kraft_wire.raft.door.claims import is_long_without_leader
 from kraft_wire.raft.election.hints import Hint
 from kraft_wire.raft.fetch_request import fetch_request
 from kraft_wire.raft.membership.voters import Peer
@@ -35,9 +35,10 @@ def _peer(quorum: QuorumState, leader_id: int, hint: Hint) -> Peer | None:
     known = voter_peer(quorum, leader_id)
     if known is not None:
         return claimed_peer(known)
+    peer = peer_at(quorum, leader_id, hint.endpoints)
+    if peer is None or quorum.history.kraft_version < 1:
+        return None
     voted = quorum.state.voted
     has_our_vote = voted is not None and voted.id == leader_id and hint.epoch == quorum.epoch
-    if not (has_our_vote or is_long_without_leader(quorum)):
-        return None
-    peer = peer_at(quorum, leader_id, hint.endpoints)
-    return None if peer is None else claimed_peer(peer)
+    is_configured = (peer.host, peer.port) in quorum.config.bootstrap_servers
+    return claimed_peer(peer) if has_our_vote or is_configured else None

@@ -23,6 +23,7 @@ from kraft_wire.raft.effects import (
 )
 from kraft_wire.raft.election.hints import KEPT_MS, MOST_HINTS
 from kraft_wire.raft.events import ResponseReceived
+from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.quorum_state import LEADER_RECORD_WAIT_MS
 from kraft_wire.raft.roles import Role
 from tests.raft.election.claimed_leaders import fetch_answer, fetches, questions
@@ -136,29 +137,43 @@ def test_an_unknown_leader_is_not_asked_while_a_leader_is_there(node: LoneNode) 
     assert node.core.is_leader
 
 
-def test_an_unknown_leader_that_has_our_vote_is_asked_at_the_address_that_it_names(
+def test_an_unknown_leader_of_static_voters_is_never_asked_though_it_has_our_vote(
     leaderless: LoneNode,
 ) -> None:
     leaderless.pass_ms(LONG_MS)
     assert answer(leaderless, vote(5, candidate=7)).vote_granted
-    effects = leaderless.ask(begin(5, leader=7), 1)
+    assert questioned(leaderless.ask(begin(5, leader=7), 1), 7) == []
+
+
+@pytest.fixture
+def dynamic(leaderless: LoneNode, monkeypatch: pytest.MonkeyPatch) -> LoneNode:
+    """The same node in a quorum whose voters can change."""
+    monkeypatch.setattr(VoterSetHistory, "kraft_version", property(lambda history: 1))
+    leaderless.pass_ms(LONG_MS)
+    assert answer(leaderless, vote(5, candidate=7)).vote_granted
+    return leaderless
+
+
+def test_an_unknown_leader_that_has_our_vote_is_asked_at_the_address_that_it_names(dynamic: LoneNode) -> None:
+    effects = dynamic.ask(begin(5, leader=7), 1)
     assert questioned(effects, 7) == [("other.example", 9093)]
     (question,) = questions(effects, 7)
-    leaderless.step(ResponseReceived(question.request_id, fetch_answer(7, 5, host="other.example")))
-    assert (leaderless.core.role, leaderless.core.leader_id) == (Role.FOLLOWER, 7)
+    dynamic.step(ResponseReceived(question.request_id, fetch_answer(7, 5, host="other.example")))
+    assert (dynamic.core.role, dynamic.core.leader_id) == (Role.FOLLOWER, 7)
 
 
-def test_an_unknown_leader_can_not_raise_the_epoch(leaderless: LoneNode) -> None:
-    leaderless.pass_ms(LONG_MS)
-    (question,) = questions(leaderless.ask(begin(5, leader=7), 1), 7)
+def test_an_unknown_leader_can_not_raise_the_epoch(dynamic: LoneNode) -> None:
+    (question,) = questions(dynamic.ask(begin(5, leader=7), 1), 7)
     absurd = fetch_answer(7, 2_146_435_071, ErrorCode.FENCED_LEADER_EPOCH)
-    leaderless.step(ResponseReceived(question.request_id, absurd))
-    assert leaderless.core.epoch < 5
+    dynamic.step(ResponseReceived(question.request_id, absurd))
+    assert dynamic.core.epoch == 5
 
 
-def test_an_unknown_leader_is_asked_only_after_a_while_without_a_leader(leaderless: LoneNode) -> None:
+def test_an_unknown_leader_without_our_vote_is_never_asked(leaderless: LoneNode) -> None:
+    """Whoever is asked may send records."""
     assert questioned(leaderless.ask(begin(5, leader=7), 1, token=1), 7) == []
-    assert questioned(leaderless.pass_ms(LONG_MS), 7) == [("other.example", 9093)]
+    assert questioned(leaderless.pass_ms(LONG_MS), 7) == []
+    assert questioned(leaderless.ask(begin(5, leader=7), 1, token=2), 7) == []
 
 
 def test_the_question_acknowledges_only_what_is_flushed(leaderless: LoneNode) -> None:

@@ -179,7 +179,7 @@ def _remove(
     after = before.without_voter(key)
     for line in change_lines(leader.cluster_id, before, after):
         print(line)
-    print(f"Removed       {key}")
+    print(f"To remove     {key}")
     if not after.voters:
         raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
     if after.may_fail < 0:

@@ -10,7 +10,13 @@ import msgspec
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum import EXIT_IN_THE_WAY
-from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, OPTION, led_quorum, settings_of
+from kraft_wire.cli.quorum.connecting import (
+    DEFAULT_TIMEOUT_MS,
+    OPTION,
+    check_given,
+    led_quorum,
+    settings_of,
+)
 from kraft_wire.cli.quorum.migrate import to_dynamic, to_java, to_kraft_wire
 from kraft_wire.cli.quorum.migrate.commands import command_line
 from kraft_wire.cli.quorum.migrate.facts import Quorum, Target, Verdict
@@ -37,7 +43,8 @@ def quorum_migrate(
     Run it again after each step: it sees from the quorum how far the migration is.
 
     Exit statuses: 0 nothing is in the way (or nothing is left to do); 2 wrong usage; 3 no controller answers;
-    4 none of them leads; 5 a properties file can't be read; 15 something is in the way; 1 anything else.
+    4 none of them leads; 5 a properties file can't be read; 6 the controllers are of several clusters; 15
+    something is in the way; 1 anything else.
 
     For example:
 
@@ -74,6 +81,7 @@ def quorum_migrate(
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
     options = Options(to, bootstrap_controller, str(command_config or ""), read_files(config))
     with led_quorum(settings) as client:
+        check_given(settings)
         quorum = gather(settings, client, options)
     verdict = _judge(quorum, to, kafka_release)
     report = report_of(quorum, to, verdict, _again(options, kafka_release))

@@ -111,13 +111,13 @@ def _apply(
     if not plan.targets:
         raise Unfit("this plan changes no folder: " + plan.steps[0])
     pid = holder_of_lock(metadata_dir)
-    if pid is not None:
-        raise AtWork(f"{metadata_dir}: process {pid} works on it; stop it")
     if is_applied(plan, metadata_dir):
-        is_finished = finish_marker(plan, metadata_dir)
+        is_finished = pid is None and finish_marker(plan, metadata_dir)
         changed = "Only its marker was finished" if is_finished else "Nothing was changed"
         print(f"{metadata_dir}: the plan was applied before. {changed}.")
         return
+    if pid is not None:
+        raise AtWork(f"{metadata_dir}: process {pid} works on it; stop it")
     _refuse_if_led(plan, command_config, timeout_ms)
     kept = backup_path(metadata_dir, plan) if backup is None else backup.absolute()
     copy = FolderCopy(metadata_dir, kept, plan)
