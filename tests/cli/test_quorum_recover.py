@@ -215,6 +215,9 @@ def test_apply_keeps_the_copy_where_the_operator_wants_it(
     before = contents(lost.folder)
     assert lost.make_plan() == 0
     copy = tmp_path / "copies" / "data"
+    assert lost.apply("--backup", copy) == 6
+    assert f"there is no folder {copy.parent} for the copy" in capsys.readouterr().err
+    copy.parent.mkdir()
     assert lost.apply("--backup", copy) == 0
     assert f"a copy is kept in {copy}" in capsys.readouterr().out
     assert copy_contents(copy) == before, "it was made before anything changed"

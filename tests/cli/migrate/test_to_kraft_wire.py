@@ -239,7 +239,7 @@ def test_a_voter_whose_software_is_not_known_is_left_to_be_found_out() -> None:
     verdict = judge(quorum(hidden, ours(2), ours(3)))
     assert verdict.states["controller 1"] == "not known"
     assert texts(verdict, "not known") == [
-        ("controller 1", "its software, because it doesn't answer: timed out")
+        ("controller 1", "which software it runs, because it doesn't answer: timed out")
     ]
     assert verdict.step is not None
     assert verdict.step.commands == ("# find out what controller 1 runs",)
