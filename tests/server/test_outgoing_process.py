@@ -14,14 +14,17 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey
 from kraft_wire.server.network.peers import MOST_STRANGERS
+from tests.raft.election.vote_requests import vote
 from tests.server.network.scripted_peer import ScriptedPeer, listening
 from tests.support.controller_process import CLUSTER_ID, NODE_ID, Client, ControllerProcess, formatted
 from tests.support.live_quorum import TRIMMED, write
 
 STRANGER = 77
+EPOCH = 9
 FEW_FILES = ["bash", "-c", 'ulimit -n 200; exec "$@"', "bash"]
 DIRECTORY = Uuid(b"\x07" * 16)
 
@@ -61,7 +64,7 @@ def test_newcomers_at_many_addresses_leave_files_for_the_log(tmp_path: Path) -> 
 
 
 def _begin(port: int) -> BeginQuorumEpochRequest:
-    asked = begin.PartitionData(leader_id=STRANGER, leader_epoch=9)
+    asked = begin.PartitionData(leader_id=STRANGER, leader_epoch=EPOCH)
     return BeginQuorumEpochRequest(
         cluster_id=None,
         voter_id=-1,
@@ -71,8 +74,11 @@ def _begin(port: int) -> BeginQuorumEpochRequest:
 
 
 async def _claim(client: Client, stranger: ScriptedPeer) -> None:
-    """Say that a stranger leads, again and again: a controller asks it when it was long without a leader."""
+    """Say that a stranger stands for election and leads, again and again: a controller that was long without
+    a leader gives it its vote, and asks it."""
+    candidate = vote(EPOCH, candidate=STRANGER, directory=DIRECTORY, last=(EPOCH - 1, 1 << 40), voter=-1)
     while True:
+        client.call(candidate, 2, VoteResponse)
         client.call(_begin(stranger.peer.port), 1, BeginQuorumEpochResponse)
         await trio.sleep(0.1)
 
