@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kraft_wire.controller.decision.api_table import ApiTable
@@ -64,7 +64,12 @@ def open_store(config: ServerConfig) -> Store:
 
 
 def build_node(
-    config: ServerConfig, store: Store, apis: ApiTable, advertised: Sequence[Endpoint], now: Now
+    config: ServerConfig,
+    store: Store,
+    apis: ApiTable,
+    advertised: Sequence[Endpoint],
+    now: Now,
+    exporter_positions: Mapping[str, int],
 ) -> Node:
     """Return the node in the state that its folder holds: the newest snapshot is loaded, and the part of the
     log after it that is known to be committed is applied."""
@@ -78,6 +83,7 @@ def build_node(
         cluster_id=store.properties.cluster_id,
         node_id=config.node_id,
         read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
+        exporter_positions=exporter_positions,
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:

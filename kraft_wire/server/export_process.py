@@ -52,13 +52,20 @@ _ERROR_BYTES: Final = 4096
 class ExportProcess:
     """The exporters of one controller (a ``Tap`` of the owner). ``run`` starts and stops their process."""
 
-    def __init__(self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str) -> None:
+    def __init__(
+        self,
+        exporters: Sequence[ExporterSettings],
+        folder: Path,
+        cluster: str,
+        positions: ExporterPositions,
+        reports: ExporterReports,
+    ) -> None:
         self._exporters = tuple(exporters)
         self._folder = folder
         self._cluster = cluster
-        self._reports = ExporterReports()
+        self._reports = reports
         self._names = [exporter.name for exporter in self._exporters]
-        self._positions = ExporterPositions(folder, cluster, self._names, self._reports)
+        self._positions = positions
         self._high_watermark = 0
         self._epoch_start = 0
         self._is_active = False
@@ -92,7 +99,6 @@ class ExportProcess:
         goes on."""
         while True:
             await self._until_news_of(leading=True)
-            await self._positions.load()
             failures = 0
             while self._leads:
                 began_s = trio.current_time()
@@ -126,7 +132,6 @@ class ExportProcess:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
-                nursery.start_soon(self._positions.keep)
                 nursery.start_soon(self._feed, child)
                 nursery.start_soon(self._stop_when_lost, child)
                 await self._listen(child)

@@ -231,6 +231,32 @@ def test_a_new_leader_exports_and_the_old_one_stops(tmp_path: Path) -> None:
         assert (offsets[0], len(offsets)) == (0, len(set(offsets)))
 
 
+def test_a_new_leader_exports_from_where_the_old_one_was(tmp_path: Path) -> None:
+    with three_controllers(tmp_path) as controllers:
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        for id in (1, 2, 3):
+            keys = _keys(tmp_path / str(id), audit="0")
+            with controllers.file(id).open("a") as file:
+                file.writelines(f"{key}={value}\n" for key, value in keys.items())
+            controllers.start_one(id)
+        controllers.write(range(5))
+        leader = controllers.leader()
+        old_folder = tmp_path / str(leader) / "audit"
+        _wait_for_value(old_folder, 4)
+        position = _lines(old_folder)[-1]["offset"] + 1
+        others = [controllers.processes[id] for id in (1, 2, 3) if id != leader]
+        for other in others:
+            wait_until(lambda each=other: _positions(each).get("audit", 0) >= position, "the position")
+        controllers.kill(leader)
+        controllers.write(range(5, 10))
+        (new_leader,) = {controllers.leader()}
+        new_folder = tmp_path / str(new_leader) / "audit"
+        _wait_for_value(new_folder, 9)
+        assert _lines(new_folder)[0]["offset"] >= position
+        assert not _has_value(new_folder, 4)
+
+
 def test_without_exporters_nothing_of_them_is_imported(tmp_path: Path) -> None:
     file = formatted(tmp_path)
     program = (

@@ -1,0 +1,45 @@
+"""The exporters of a controller: their process while it leads, their positions always."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import trio
+
+from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.server.export_process import ExportProcess
+from kraft_wire.server.exporter_positions import ExporterPositions
+from kraft_wire.server.leaders_positions import LeadersPositions
+from kraft_wire.server.reports.exporters import ExporterReports
+
+
+class Exporters:
+    """All exporters of a node. ``process`` is a ``Tap`` of the owner."""
+
+    def __init__(
+        self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str, node_id: int
+    ) -> None:
+        names = [exporter.name for exporter in exporters]
+        reports = ExporterReports()
+        self._positions = ExporterPositions(folder, cluster, names, reports)
+        self._cluster = cluster
+        self._client_id = f"exporters-client-{node_id}"
+        self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The offset up to which each exporter has exported, as far as this node knows. It is kept up to
+        date."""
+        return self._positions.known
+
+    async def run(self, leader: Callable[[], Peer | None]) -> None:
+        """Export while this node leads, and follow the positions of the leader otherwise, until cancelled.
+        ``leader`` returns the one that this node follows."""
+        await self._positions.load()
+        following = LeadersPositions(self._positions, leader, self._cluster, self._client_id)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._positions.keep)
+            nursery.start_soon(following.run)
+            nursery.start_soon(self.process.run)
