@@ -34,6 +34,7 @@ from kraft_wire.exporters.messages import (
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.retries import pause_ms
 from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.metrics.exporters import ExporterFigures
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now
 from kraft_wire.server.exporter_positions import ExporterPositions
@@ -63,6 +64,8 @@ class ExportProcess:
         self._exporters = tuple(exporters)
         self._folder = folder
         self._cluster = cluster
+        self.figures = {exporter.name: ExporterFigures() for exporter in exporters}
+        """What each exporter has done, for metrics."""
         self._reports = reports
         self._names = [exporter.name for exporter in self._exporters]
         self._positions = positions
@@ -129,6 +132,9 @@ class ExportProcess:
         except OSError as error:
             return f"{sys.executable} can't be started: {error}"
         self._reports.started(self._names, child.process.pid, self._high_watermark)
+        for figures in self.figures.values():
+            figures.recovered()
+            figures.advanced(_now_ms())
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
@@ -180,12 +186,20 @@ class ExportProcess:
         match told:
             case Exported(exporter, position):
                 self._positions.note(exporter, position)
+                self.figures[exporter].advanced(_now_ms())
             case Failing():
                 self._reports.failing(told)
+                self.figures[told.exporter].failed(told.failures)
             case Recovered():
                 self._reports.recovered(told)
+                self.figures[told.exporter].recovered()
             case Restarted():
                 self._reports.restarted(told)
+                self.figures[told.exporter].restarts += 1
+
+
+def _now_ms() -> int:
+    return int(trio.current_time() * 1000)
 
 
 class _Child:

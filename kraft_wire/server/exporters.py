@@ -8,6 +8,7 @@ from pathlib import Path
 import trio
 
 from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.metrics.exporters import Exporters as Shown
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.server.export_process import ExportProcess
 from kraft_wire.server.exporter_positions import ExporterPositions
@@ -27,6 +28,11 @@ class Exporters:
         self._cluster = cluster
         self._client_id = f"exporters-client-{node_id}"
         self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
+
+    @property
+    def shown(self) -> Shown:
+        """What metrics show. It is kept up to date."""
+        return Shown(self.process.figures, self._positions.known)
 
     @property
     def positions(self) -> Mapping[str, int]:

@@ -72,7 +72,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
-    monitor = _monitor(node, store, config) if http_bound else None
+    monitor = _monitor(node, store, config, export) if http_bound else None
     http_files = 0 if monitor is None else monitor.files
     taps: list[Tap] = [NodeReports(), watch, *([] if export is None else [export.process])]
     owner = NodeOwner(
@@ -125,8 +125,9 @@ def _close_peers(node: Node) -> list[Peer]:
     return [] if node.core.is_observer_only else node.core.other_voters
 
 
-def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
+def _monitor(node: Node, store: Store, config: ServerConfig, export: Exporters | None) -> Monitor:
     """Return the monitor of a node. Nodes without an HTTP listener don't pay for its modules."""
+    from kraft_wire.metrics.exporters import Exporters as ExportersShown
     from kraft_wire.server.http.monitor import Monitor
 
     return Monitor(
@@ -135,6 +136,7 @@ def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
         store.log,
         store.folder.partition_path,
         has_static_voters=bool(config.voters),
+        exporters=ExportersShown() if export is None else export.shown,
     )
 
 
