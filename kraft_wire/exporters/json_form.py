@@ -32,3 +32,9 @@ def json_fields(cluster: str, record: ExportRecord) -> dict[str, Any]:
 def json_text(cluster: str, record: ExportRecord) -> bytes:
     """Return a record's object as one line of JSON, without the line's end."""
     return _ENCODER.encode(json_fields(cluster, record))
+
+
+def data_text(record: ExportRecord) -> str | None:
+    """Return the member ``data`` alone as JSON; None if the record can't be decoded."""
+    data = record.data
+    return None if data is None else _ENCODER.encode(data).decode()

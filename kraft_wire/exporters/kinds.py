@@ -30,6 +30,15 @@ KINDS: Final = {
             ConfigKey("max.file.age.ms", "LONG", str(24 * 3600 * 1000), minimum=1000),
         ),
     ),
+    "parquet": SinkKind(
+        "kraft_wire.exporters.sinks.parquet",
+        (
+            ConfigKey("path", "STRING", required=True, not_empty=True),
+            ConfigKey("max.file.bytes", "LONG", str(128 * 1024 * 1024), minimum=1),
+        ),
+        needs="pyarrow",
+        extra="parquet",
+    ),
     "http": SinkKind(
         "kraft_wire.exporters.sinks.webhook",
         (
