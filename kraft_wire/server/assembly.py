@@ -201,6 +201,8 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         fetch_snapshot_max_bytes=quorum.fetch_snapshot_max_bytes,
         max_retention_bytes=settings.metadata_max_retention_bytes,
         max_retention_ms=settings.metadata_max_retention_ms,
+        max_wanted_bytes=config.metadata_log.kraft_wire_exporters_max_log_bytes,
+        max_wanted_ms=config.metadata_log.kraft_wire_exporters_max_log_ms,
         auto_join=quorum.auto_join_enable,
         is_observer_only=config.is_observer,
         drafted_listeners=config.drafted_listeners,

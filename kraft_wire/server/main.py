@@ -105,7 +105,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(warm_up, owner.settled, apis)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
-                nursery.start_soon(export.run, lambda: node.core.leader_peer)
+                nursery.start_soon(export.run, lambda: node.core.leader_peer, owner.keep_records)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)

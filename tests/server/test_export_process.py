@@ -54,7 +54,7 @@ async def _running(folder: Path) -> AsyncIterator[ExportProcess]:
     exporters = Exporters(_exporters(folder), folder, CLUSTER, 1)
     with trio.fail_after(GIVE_UP_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(exporters.run, lambda: None)
+            nursery.start_soon(exporters.run, lambda: None, lambda from_offset: None)
             yield exporters.process
             nursery.cancel_scope.cancel()
 
