@@ -13,6 +13,7 @@ No API of Kafka's shows the state of a controller that doesn't lead. Every contr
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -48,6 +49,9 @@ BROKER: Final = 4
 """The resource type of a node's own settings (ConfigResource.Type.BROKER)."""
 STATIC_BROKER_CONFIG: Final = 4
 """The source of a setting that the node was started with (DescribeConfigsResponse.ConfigSource)."""
+SPLIT_AFTER_S: Final = 5.0
+"""A leader that no majority fetches from resigns after one and a half fetch timeouts, which are 3 seconds."""
+ASK_AGAIN_S: Final = 0.2
 
 
 class NodeAnswer(msgspec.Struct, frozen=True):
@@ -80,8 +84,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
 
 def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None) -> list[NodeAnswer]:
     """Ask each of these controllers, by default those of the settings, and return their answers in order."""
-    connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
     timeout_s = settings.request_timeout_ms / 1000
+    connector = Connector(settings.security, timeout_s / SILENT_SHARE)
     wanted = settings.bootstrap if addresses is None else addresses
     return [_ask(connector, address, timeout_s) for address in wanted]
 
@@ -103,12 +107,17 @@ def leaders_among(answers: Iterable[NodeAnswer]) -> list[NodeAnswer]:
 
 
 def confirmed_leaders(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> list[NodeAnswer]:
-    """Return the leaders among these controllers, as ``leaders_among`` does. Several are asked once more: an
-    election between two answers makes one leader look like two."""
+    """Return the leaders among these controllers, as ``leaders_among`` does.
+
+    Several are asked again for ``SPLIT_AFTER_S``. An election between two answers makes one leader look like
+    two, and a leader that is cut off from its voters goes on for a moment.
+    """
     leaders = leaders_among(answers)
-    if len(leaders) < 2:
-        return leaders
-    return leaders_among(survey(settings, [leader.address for leader in leaders]))
+    deadline_s = time.monotonic() + SPLIT_AFTER_S
+    while len(leaders) > 1 and time.monotonic() < deadline_s:
+        time.sleep(ASK_AGAIN_S)
+        leaders = leaders_among(survey(settings, [leader.address for leader in leaders]))
+    return leaders
 
 
 def setting_of(settings: QuorumSettings, address: Address, node_id: int, key: str) -> str | None:
@@ -159,7 +168,7 @@ def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer
         connection = connector.open(address, timeout_s)
     except OSError as error:
         problem = str(error) or type(error).__name__
-        return NodeAnswer(address, problem, is_silent=not _listens(address, timeout_s))
+        return NodeAnswer(address, problem, is_silent=not _listens(address, timeout_s / SILENT_SHARE))
     except (ProtocolError, QuorumError) as error:
         return NodeAnswer(address, str(error))
     try:

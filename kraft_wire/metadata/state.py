@@ -261,11 +261,11 @@ class MetadataState:
         return count
 
     def undo_to(self, offset: int) -> None:
-        """Undo all records at or after ``offset``.
+        """Undo all records at or after ``offset``, what is there of one that could not be replayed included.
 
         Raises UndoImpossible if some of them were replayed without recording, or have been forgotten.
         """
-        if offset <= self.last_applied_offset:
+        if offset <= max(self.last_applied_offset, self.journal.offset):
             self.journal.undo_to(offset)
         self.last_applied_offset = min(self.last_applied_offset, offset - 1)
 

@@ -267,6 +267,7 @@ ON_EFFECTS: Final[Mapping[type[Any], Callable[[Counts, Any, int], None]]] = {
     nx.RequestRefused: Counts._refused,
     nx.HandlerFailed: Counts._internal_error,
     nx.WorkFailed: Counts._internal_error,
+    nx.TaskFailed: Counts._internal_error,
     nx.ReplayStopped: Counts._internal_error,
     nx.RecordsAppended: Counts._records,
 }

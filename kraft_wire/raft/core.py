@@ -95,6 +95,8 @@ class RaftCore:
         stopping.stop_if_done(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
+        if quorum.history.voters is not voters:
+            serve_fetch.answer_new_voters(quorum)
         self._answer_waiting(seen)
         duties.send_due_requests(quorum)
         if quorum.history.voters is not voters and quorum.history.voters != voters:

@@ -23,8 +23,10 @@ def send_due_requests(quorum: QuorumState) -> None:
             leader_notices.send_begin_quorum_epoch(quorum, leadership)
         case Resigned() as resigned:
             leader_notices.send_end_quorum_epoch(quorum, resigned)
-            if not quorum.takes_part and not quorum.is_shutting_down:
-                replicate.find_leader(quorum)  # nobody announces a new leader to a node that isn't a voter
+            if not quorum.is_shutting_down and not quorum.may_start_election:
+                # Nobody announces a new leader to a node that isn't a voter, or is at another address now.
+                moved_voter.send_update_if_due(quorum)
+                replicate.find_leader(quorum)
         case _ if quorum.is_shutting_down:
             pass
         case Follower() as follower:

@@ -15,6 +15,7 @@ from kraft_wire.raft.membership.voters import Endpoint, Endpoints
 from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, Call
 from kraft_wire.raft.peers import is_stranger, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.wire.address import Address, is_possible
 
 NO_LEADER = -1
 
@@ -40,23 +41,23 @@ class _NodeEndpoint(Protocol):
 def read_claim(
     quorum: QuorumState, error: int, epoch: int, leader_id: int, nodes: Iterable[_NodeEndpoint]
 ) -> LeaderClaim:
-    """Return the claim of an answer. The leader's endpoint is on the listener that the request was sent
-    to."""
+    """Return the claim of an answer. The leader's endpoint is on the listener that the request was sent to.
+    One that can't be an address is left out."""
     endpoints = tuple(
         Endpoint(quorum.config.listener.upper(), node.host, node.port)
         for node in nodes
-        if node.node_id == leader_id
+        if node.node_id == leader_id and is_possible(Address(node.host, node.port))
     )
     return LeaderClaim(ErrorCode.of(error), epoch, leader_id, endpoints)
 
 
 def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
-    """Whether the answer may be believed. A node that nobody but a hint has named can only say that it leads
-    our epoch."""
+    """Whether the answer may be believed: it names a possible leader. A node that nobody but a hint has named
+    can only say that it leads our epoch."""
     if is_stranger(quorum, call.peer):
         leads = claim.leader_id == FIRST_CLAIMED_ID - call.peer.id
         return leads and claim.epoch == quorum.epoch and quorum.state.leader_id is None
-    return is_acceptable_answer(claim.epoch, quorum.epoch)
+    return claim.leader_id >= NO_LEADER and is_acceptable_answer(claim.epoch, quorum.epoch)
 
 
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:

@@ -103,7 +103,9 @@ class Outgoing:
         """Remove a call that has ended and return it; None if it was forgotten before."""
         call = self._calls.pop(request_id, None)
         if call is not None:
-            del self._in_flight[_slot(call.peer, type(call.request))]
+            slot = _slot(call.peer, type(call.request))
+            if self._in_flight.get(slot) == request_id:
+                del self._in_flight[slot]
         return call
 
     def forget_all(self, *, leader_id: int | None = None, keep_search_at: Peer | None = None) -> list[int]:

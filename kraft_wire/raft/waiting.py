@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final, Generic, TypeVar
@@ -35,6 +35,9 @@ class Waiting(Generic[Item]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter([item for _, item in self._items.values()])
 
     def add(self, token: Hashable, item: Item, due: int) -> None:
         """Let an item wait until ``due``."""

@@ -211,6 +211,8 @@ class NodeOwner:
                     self.settled.set()
             case VotersChanged():
                 self.peers.know(self.known_peers())
+                for peer in self._node.core.other_voters:
+                    self.peers.warm(peer)
             case Activated():
                 self.settled.set()
             case ReadyToStop():

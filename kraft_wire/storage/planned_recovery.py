@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from kraft_wire.log.files import ElectionState
 from kraft_wire.raft.recovery import applying
 from kraft_wire.raft.recovery.applying import Marker, write_plan
@@ -47,12 +49,13 @@ def is_applied(plan: Plan, metadata_dir: Path) -> bool:
 def finish_marker(plan: Plan, metadata_dir: Path) -> bool:
     """Let the marker of an applied plan say so, if the node was started before it did; returns whether it
     changed. Raises FolderLocked, DiskFailed, and what ``read_marker`` raises."""
-    if read_marker(metadata_dir) != Marker("begun", plan):
+    marker = read_marker(metadata_dir)
+    if marker is None or not marker.is_of(plan) or marker.state != "begun":
         return False
     node_id = read_meta_properties(metadata_dir).node_id
     folder = open_folder(metadata_dir, node_id=node_id, cluster_id=plan.cluster_id)
     try:
-        write_marker(folder.partition_path, Marker("applied", plan), folder.disk)
+        write_marker(folder.partition_path, msgspec.structs.replace(marker, state="applied"), folder.disk)
     finally:
         folder.close()
     return True
@@ -97,6 +100,10 @@ class _StoreFiles:
     @property
     def log_end_offset(self) -> int:
         return self._store.log.end_offset
+
+    @property
+    def marker(self) -> Marker | None:
+        return read_marker(self._store.folder.path)
 
     def mark(self, marker: Marker) -> None:
         write_marker(self._store.folder.partition_path, marker, self._store.disk)

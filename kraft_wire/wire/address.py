@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 MAX_PORT: Final = 65535
+LONGEST_HOST: Final = 255
 
 
 class Address(NamedTuple):
@@ -15,6 +16,12 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return format_address(self.host, self.port)
+
+
+def is_possible(address: Address) -> bool:
+    """Whether an address that a peer names can be one at all."""
+    has_host = bool(address.host.strip()) and len(address.host) <= LONGEST_HOST
+    return has_host and 0 < address.port <= MAX_PORT
 
 
 def format_address(host: str, port: int) -> str:

@@ -392,9 +392,9 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
         pass
     assert run(quorum, "quorum", "remove", str(other)) == 6
     said = capsys.readouterr()
-    assert f"1 of the 2 voters that would be left fetches (node {quorum.leader()}), and 2 are" in said.err
     left = ", ".join(map(str, sorted({1, 2, 3} - {other})))
-    assert f"Afterwards    {left}: the majority is 2, 1 too few of them fetch" in said.out
+    assert f"voters {left} would be left. Those that fetch: {quorum.leader()}. 2 are needed" in said.err
+    assert f"Afterwards    {left}: the majority is 2, but only 1 of them fetch" in said.out
 
 
 def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, capsys: Capture) -> None:
@@ -404,7 +404,7 @@ def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, c
     assert run(quorum, "quorum", "remove", str(other)) == 6
     captured = capsys.readouterr()
     assert "the majority is 2, no more may fail" in captured.out
-    assert f"nothing answers at the address of {stopped}, and 2 of the voters" in captured.err
+    assert f"voter {stopped} doesn't answer from this machine, and the change needs 2" in captured.err
     assert roles(status(quorum, capsys))[other] == "follower"
 
 
@@ -445,7 +445,7 @@ def test_a_controller_that_is_gone_gets_the_features_of_the_leader(
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 7
     assert f"controller {gone} runs, and registers its own features" in capsys.readouterr().err
     quorum.kill(gone)
-    nothing = f"Controller {gone} is registered with the features of the leader already. Nothing to do.\n"
+    nothing = f"Controller {gone} is already registered with the leader's features. Nothing was changed.\n"
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
     assert capsys.readouterr().out == nothing
     register_old_features(quorum, gone)

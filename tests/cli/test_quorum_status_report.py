@@ -168,7 +168,8 @@ def test_two_leaders_make_a_split_cluster() -> None:
     note_leaders(report, leaders_among(answers))
     assert [(row.id, row.epoch) for row in report.leaders] == [(3, 13), (1, 12)]
     assert report.split.startswith(
-        "2 controllers lead: node 3 at c3:2 in epoch 13, node 1 at c1:1 in epoch 12. "
+        "the cluster is split: 2 controllers lead: node 3 at c3:2 in epoch 13, node 1 at c1:1 in epoch 12. "
+        "Keep the side of node 3, which a recovery leaves. Stop the controllers of the other side"
     )
     assert "Leader          2 controllers lead: 3 at c3:2, epoch 13; 1 at c1:1, epoch 12" in text_of(report)
     note_leaders(report, leaders_among(answers[1:]))

@@ -13,6 +13,7 @@ import pytest
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.log.snapshot import SnapshotId, encode_snapshot
+from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.voters_record import Voter, VotersRecord
 from kraft_wire.storage.errors import CorruptSnapshot
@@ -106,6 +107,16 @@ def test_a_flipped_bit_is_refused_and_nothing_is_left(
 def test_one_that_is_cut_off_is_refused(store: Store, incoming: IncomingSnapshot, kept: int) -> None:
     incoming.append(ID, 0, DATA[:kept])
     with pytest.raises(CorruptSnapshot):
+        incoming.verify(ID)
+    assert not parts(store)
+
+
+@pytest.mark.parametrize("twice", CONTROL, ids=["kraft.version", "voters"])
+def test_one_that_names_voters_or_kraft_version_twice_is_refused(
+    store: Store, incoming: IncomingSnapshot, twice: Message
+) -> None:
+    feed(incoming, b"".join(encode_snapshot(ID, (*CONTROL, twice), [b"a value"], 77, 88)))
+    with pytest.raises(CorruptSnapshot, match="twice"):
         incoming.verify(ID)
     assert not parts(store)
 

@@ -84,9 +84,7 @@ def check_one_cluster(answers: Iterable[NodeAnswer]) -> None:
     clusters = clusters_among(answers)
     if len(clusters) > 1:
         named = "; ".join(f"{id} ({', '.join(map(str, at))})" for id, at in sorted(clusters.items()))
-        raise Unfit(
-            f"{OPTION} names controllers of several clusters: {named}; give those of one. Nothing was changed"
-        )
+        raise Unfit(f"{OPTION} names controllers of several clusters: {named}; give those of one")
 
 
 def without_leader(

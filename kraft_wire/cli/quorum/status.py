@@ -141,9 +141,10 @@ def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: b
     problem = without_leader(answers, error, advice="")
     if isinstance(problem, NoAnswer):
         raise problem
-    is_split = _show(_from_answers(settings, answers), json) == EXIT_SPLIT
+    if _show(_from_answers(settings, answers), json) == EXIT_SPLIT:
+        return EXIT_SPLIT
     complain(str(problem))
-    return EXIT_SPLIT if is_split else EXIT_NO_LEADER
+    return EXIT_NO_LEADER
 
 
 def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: bool) -> StatusReport:

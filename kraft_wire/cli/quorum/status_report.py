@@ -11,7 +11,7 @@ import msgspec
 
 from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of, replicas_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.survey import NodeAnswer, leaders_among
+from kraft_wire.client.survey import NodeAnswer
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
     FolderEvidence,
@@ -25,10 +25,6 @@ from kraft_wire.raft.recovery.ranking import committed_difference, first_differe
 from kraft_wire.wire.address import Address
 
 UNKNOWN: Final = "unknown"
-END_OF_SPLIT: Final = (
-    "Stop the controllers of one side, move their folders away, format them with --no-initial-controllers, "
-    "and add them to the other side. What only the stopped side has is lost then"
-)
 BROKER: Final = "broker"
 
 
@@ -232,7 +228,6 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
     if latest is not None:
         report.leader_epoch = latest.epoch
         report.leader_id = latest.leader_id if latest.leads else None
-        report.leaders = [_leader_row(answer) for answer in leaders_among(known)]
         report.last_known_leader_id = _latest_leader((a.epoch, a.leader_id) for a in known)
         report.kraft_version = latest.kraft_version
         report.cluster_id = next((a.cluster_id for a in known if a.cluster_id is not None), None)
@@ -263,10 +258,23 @@ def note_leaders(report: StatusReport, leaders: Sequence[NodeAnswer]) -> None:
     report.leaders = [_leader_row(answer) for answer in leaders]
     if len(leaders) > 1:
         named = ", ".join(f"node {row.id} at {row.address} in epoch {row.epoch}" for row in report.leaders)
-        report.split = (
-            f"{len(leaders)} controllers lead: {named}. If that stays so for more than some seconds, the "
-            f"cluster is split. {END_OF_SPLIT}"
+        report.split = f"the cluster is split: {len(leaders)} controllers lead: {named}. " + _end_of_split(
+            f"of node {report.leaders[0].id}", report.kraft_version
         )
+
+
+def _end_of_split(kept: str, kraft_version: int | None) -> str:
+    """Say how a split cluster becomes one again. The side of a recovery has the higher epoch."""
+    back = (
+        "Bring them back one at a time, as `kraft-wire quorum recover plan` says for static voters"
+        if kraft_version == 0
+        else "Format them with --no-initial-controllers, and add them to the side that is kept"
+    )
+    return (
+        f"Keep the side {kept}, which a recovery leaves. Stop the controllers of the other side, and move "
+        f"their folders away; of a node that is a broker, too, __cluster_metadata-0 only. {back}. What only "
+        "the stopped side has is lost then"
+    )
 
 
 def _leader_row(answer: NodeAnswer) -> LeaderRow:
@@ -283,7 +291,7 @@ def _says(answer: NodeAnswer) -> str:
     if answer.leads:
         leader = f"leads as node {answer.leader_id}, epoch {answer.epoch}"
     elif answer.leader_id < 0:
-        leader = f"knows no leader, epoch {answer.epoch}"
+        leader = "knows no leader" if answer.epoch < 0 else f"knows no leader, epoch {answer.epoch}"
     else:
         where = "" if answer.leader_address is None else f", at {answer.leader_address}"
         leader = f"remembers node {answer.leader_id} as leader of epoch {answer.epoch}{where}"
@@ -345,7 +353,8 @@ def _split_between(found: Sequence[FolderEvidence]) -> str:
         if offset is not None:
             return (
                 f"the committed records in {one.folder} and {other.folder} differ from offset {offset} on: "
-                f"two quorums went on, each without the other. {END_OF_SPLIT}"
+                "two quorums went on, each without the other. "
+                + _end_of_split("with the higher epoch", max(one.kraft_version, other.kraft_version))
             )
     return ""
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from kraft_wire.metadata.brokers import BrokerRegistration
 
 FIRST_VERSION_WITH_PREVIOUS_EPOCH: Final = 3
+MOST_DIRECTORIES: Final = 1000
+"""Each is compared with those of all brokers. Kafka has no such limit."""
 
 
 def handle(
@@ -70,6 +72,8 @@ def _same_process(state: ControllerState, request: BrokerRegistrationRequest) ->
 
 def _check(state: ControllerState, request: BrokerRegistrationRequest, context: Context) -> None:
     _check_cluster(state, request)
+    if request.broker_id < 0:
+        raise _invalid(request, "has a negative id")
     _check_duplicate(state, request, state.metadata.brokers.get(request.broker_id), context)
     _check_directories(state, request)
     check_listeners(f"broker {request.broker_id}", request.listeners, ErrorCode.INVALID_REGISTRATION)
@@ -136,12 +140,15 @@ def _check_directories(state: ControllerState, request: BrokerRegistrationReques
     directories = request.log_dirs
     if not directories:
         raise _invalid(request, "has no log directory")
+    if len(directories) > MOST_DIRECTORIES:
+        raise _invalid(request, f"has {len(directories)} log directories; {MOST_DIRECTORIES} are allowed")
     if any(map(is_reserved_directory, directories)):
         raise _invalid(request, "has a log directory with a reserved id")
-    if len(set(directories)) != len(directories):
+    own = set(directories)
+    if len(own) != len(directories):
         raise _invalid(request, "has two log directories with the same id")
     for other in state.metadata.brokers.values():
-        if other.id != request.broker_id and (shared := set(directories).intersection(other.directories)):
+        if other.id != request.broker_id and (shared := own.intersection(other.directories)):
             raise _invalid(request, f"has log directory {min(shared)}, which belongs to broker {other.id}")
 
 

@@ -27,7 +27,7 @@ def check_listeners(node: str, listeners: Iterable[EndPoint], code: ErrorCode) -
 
 
 def _fault(listener: EndPoint, names: set[str]) -> str:
-    if not listener.name:
+    if not listener.name.strip():
         return "has no name"
     if listener.name in names:
         return "is listed twice"

@@ -23,8 +23,8 @@ def handle(
 ) -> Result:
     """Register a controller. An earlier registration is replaced.
 
-    Raises ApiError: UNSUPPORTED_VERSION below metadata.version 3.7-IV0, INVALID_REQUEST for an impossible
-    listener.
+    Raises ApiError: UNSUPPORTED_VERSION below metadata.version 3.7-IV0, INVALID_REQUEST for an impossible id
+    or listener.
     """
     level = state.metadata.features.metadata_version
     if not metadata_version.controller_registration_supported(level):
@@ -32,6 +32,8 @@ def handle(
             ErrorCode.UNSUPPORTED_VERSION,
             f"controllers register from metadata.version 15 on; it is {level}",
         )
+    if request.controller_id < 0:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"controller id {request.controller_id} is negative")
     check_listeners(f"controller {request.controller_id}", request.listeners, ErrorCode.INVALID_REQUEST)
     record = RegisterControllerRecord(
         controller_id=request.controller_id,

@@ -14,6 +14,7 @@ from kraft_wire.controller.node.effects import (
     FirstWrite,
     HandlerFailed,
     RecordsAppended,
+    TaskFailed,
     WorkFailed,
 )
 from kraft_wire.controller.node.events import ApiRequest, Caller
@@ -22,6 +23,7 @@ from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.periodic_tasks import Schedule, periodic_tasks
 from kraft_wire.controller.node.raft_driver import RaftDriver
 from kraft_wire.controller.node.speculative_writes import (
+    NotApplied,
     PreparedBatch,
     Released,
     SpeculativeWrites,
@@ -197,7 +199,12 @@ class Decisions:
             return
         if result.kraft_version is not None:
             self._raft.drive(UpgradeKraftVersion(result.kraft_version))
-        self._append(batches, request.request, result.response)
+        try:
+            self._append(batches, request.request, result.response)
+        except NotApplied as error:
+            self._outbox.emit(HandlerFailed(request.api_key, request.version, error.cause))
+            self._fail(request)
+            return
         if api.is_clients_write:
             self._of_clients.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(result.session_changes)
@@ -258,13 +265,14 @@ class Decisions:
                 self._outbox.report_refusal(request, error)
             return
         except Exception as error:  # noqa: BLE001 - as in ``decide``: this work fails, nothing else
-            self._works.had_turn(in_work, has_ended=True)
-            self._outbox.emit(WorkFailed(work.key, error))
-            if request is not None:
-                self._fail(request)
+            self._end_failed(in_work, error)
             return
         start_offset = self._core.log_end_offset
-        self._append(batches, request.request if request else None, piece.response)
+        try:
+            self._append(batches, request.request if request else None, piece.response)
+        except NotApplied as error:
+            self._end_failed(in_work, error.cause)
+            return
         self._of_works.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
@@ -272,6 +280,13 @@ class Decisions:
         if request is not None and piece.response is not None:
             changes = in_work.has_written and self._apis[request.api_key].is_clients_write
             self._answer(Released(request, piece.response, self._seen_end(piece), changes))
+
+    def _end_failed(self, in_work: InWork, error: Exception) -> None:
+        """End a work that failed with an internal error. What it wrote before stays."""
+        self._works.had_turn(in_work, has_ended=True)
+        self._outbox.emit(WorkFailed(in_work.work.key, error))
+        if in_work.request is not None:
+            self._fail(in_work.request)
 
     def _fail(self, request: ApiRequest) -> None:
         self._outbox.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "internal error of the controller")
@@ -281,8 +296,13 @@ class Decisions:
         now_ms = self._outbox.now.monotonic_ms
         for task in self._schedule.take_due(now_ms) if self.is_active else ():
             self._state.next_offset = self._core.log_end_offset
-            done = task.run(self._state, self._make_context(THIS_NODE))
-            self._append(prepare_records(done.records, atomic=False))
+            try:
+                done = task.run(self._state, self._make_context(THIS_NODE))
+                batches = prepare_records(done.records, atomic=False)
+            except Exception as error:  # noqa: BLE001 - as in ``decide``: it is tried again when it is due
+                self._outbox.emit(TaskFailed(task.name, error))
+                continue
+            self._append(batches)
             self._state.sessions.apply(done.session_changes)
             self._works.add(done.works, None)
             if done.more:
@@ -309,11 +329,10 @@ class Decisions:
         response: Message | None = None,
     ) -> None:
         for batch in batches:
-            base_offset = self._core.log_end_offset
+            self._writes.apply(batch, self._core.log_end_offset)
             self._raft.drive(Propose(batch.framed))
             if not self.is_active:
                 raise InvariantViolated("a proposal ended the leadership that it was made in")
-            self._writes.apply(batch, base_offset)
             self._outbox.emit(RecordsAppended(batch.records, request, response))
 
 

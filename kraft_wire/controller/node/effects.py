@@ -126,6 +126,14 @@ class WorkFailed(msgspec.Struct, frozen=True):
     error: Exception
 
 
+class TaskFailed(msgspec.Struct, frozen=True):
+    """A run of a periodic task failed with an internal error. Nothing was written; it runs again when it is
+    due."""
+
+    task: str
+    error: Exception
+
+
 NodeNotice = (
     raft_effects.Notice
     | Activated
@@ -136,6 +144,7 @@ NodeNotice = (
     | RequestRefused
     | HandlerFailed
     | WorkFailed
+    | TaskFailed
 )
 """Facts about this node. They are reported; nothing has to be done for them to become true."""
 

@@ -61,4 +61,5 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.RequestRefused: _notice,
     nx.HandlerFailed: _notice,
     nx.WorkFailed: _notice,
+    nx.TaskFailed: _notice,
 }

@@ -32,6 +32,14 @@ from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.errors import InvariantViolated
 
 
+class NotApplied(Exception):
+    """Records that a handler decided on can't be applied: it is an internal error of the handler."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class PreparedBatch(NamedTuple):
     """The records of one batch, and their bytes."""
 
@@ -126,7 +134,19 @@ class SpeculativeWrites:
         self._state.metadata.journal.recording = True
 
     def apply(self, batch: PreparedBatch, base_offset: int) -> None:
-        """Apply a batch that was just appended at ``base_offset``."""
+        """Apply a batch that is about to be appended at ``base_offset``.
+
+        Raises NotApplied, with nothing changed, for records that contradict the metadata: nobody could replay
+        them from the log.
+        """
+        try:
+            self._state.next_offset = self._applied(batch, base_offset)
+        except Exception as error:
+            self._state.metadata.undo_to(base_offset)
+            raise NotApplied(error) from error
+
+    def _applied(self, batch: PreparedBatch, base_offset: int) -> int:
+        """Apply the records, and return the offset after the last one."""
         metadata = self._state.metadata
         offset = base_offset
         for part in parts_of(batch.records):
@@ -136,7 +156,7 @@ class SpeculativeWrites:
             else:
                 metadata.apply_columns(part, offset)
             offset += len(part)
-        self._state.next_offset = offset
+        return offset
 
     def release_when_committed(self, response: Released) -> Released | None:
         """Return the response if everything before its ``end_offset`` is committed, else park it."""

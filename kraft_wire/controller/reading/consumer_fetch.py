@@ -109,7 +109,7 @@ def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecisi
     if request.session_id and request.session_epoch not in (NEW_SESSION, NO_SESSION):
         return ConsumerAnswer(FetchResponse(error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)))
     response = FetchResponse()
-    wanted: tuple[FetchPartition, PartitionData] | None = None
+    wanted: tuple[FetchTopic, FetchPartition, PartitionData] | None = None
     asked_count = 0
     for topic in request.topics:
         answers = [_partition(topic, partition, version, view) for partition in topic.partitions]
@@ -119,7 +119,7 @@ def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecisi
         for partition, answer in zip(topic.partitions, answers, strict=True):
             asked_count += 1
             if not answer.error_code and wanted is None:
-                wanted = partition, answer
+                wanted = topic, partition, answer
     if wanted is None:
         return ConsumerAnswer(response)
     # There is one partition. With more there is an error, or the same one twice: no reason to wait.
@@ -128,6 +128,7 @@ def decide(request: FetchRequest, version: int, view: LogView) -> ConsumerDecisi
 
 def _read(
     request: FetchRequest,
+    topic: FetchTopic,
     asked: FetchPartition,
     answer: PartitionData,
     response: FetchResponse,
@@ -139,14 +140,13 @@ def _read(
         return ConsumerRead(response, answer, asked.fetch_offset, answer.high_watermark, max_bytes)
     if may_wait and request.max_wait_ms > 0 and request.min_bytes > 0:
         max_wait_ms = min(request.max_wait_ms, MOST_WAIT_MS)
-        return ConsumerWait(_without_wait(request), asked.fetch_offset, max_wait_ms)
+        return ConsumerWait(_without_wait(request, topic, asked), asked.fetch_offset, max_wait_ms)
     return ConsumerAnswer(response)
 
 
-def _without_wait(request: FetchRequest) -> FetchRequest:
-    """Return the same question about the one partition, to be answered at once."""
-    (topic,) = request.topics
-    (asked,) = topic.partitions
+def _without_wait(request: FetchRequest, topic: FetchTopic, asked: FetchPartition) -> FetchRequest:
+    """Return the same question about the one partition, to be answered at once. Other topics of the request
+    have no partitions."""
     partition = FetchPartition(
         partition=asked.partition,
         current_leader_epoch=asked.current_leader_epoch,

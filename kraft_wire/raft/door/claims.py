@@ -4,7 +4,7 @@ Java believes anybody. Here a request only raises the epoch if that can help:
 
 - While this node hears a leader, nobody is believed. If a known voter is said to be in a higher epoch, the
   leader asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts.
-  A voter that comes back with a higher epoch gets in so. Followers keep to their leader.
+  This is how a voter gets in that comes back with a higher epoch. Followers keep to their leader.
 - Without a leader, known voters are believed: an election must not take longer. But a node that has just
   started doesn't know yet whether there is a leader. It asks a voter that is said to be in a higher epoch,
   and only the answer counts, too.
@@ -43,6 +43,11 @@ def ask_caller(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> None:
         quorum.leadership.ask(caller.id, now_ms)
     elif is_looking_for_leader(quorum):
         quorum.hints.add(caller.id, epoch, (), now_ms, is_voter=True)
+
+
+def may_raise(quorum: QuorumState, caller: ReplicaKey) -> bool:
+    """Whether a request of this caller could raise the epoch now."""
+    return is_believed(quorum, caller) and quorum.raises.has_room(quorum.now.monotonic_ms)
 
 
 def is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:

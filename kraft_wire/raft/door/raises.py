@@ -18,12 +18,15 @@ class Raises:
         self._full_at_ms = 0
         self._next_report_ms = 0
 
+    def has_room(self, now_ms: int) -> bool:
+        """Whether another raise is allowed now."""
+        return max(self._full_at_ms, now_ms) + EVERY_MS <= now_ms + MOST_AT_ONCE * EVERY_MS
+
     def take(self, now_ms: int) -> bool:
         """Note a raise. Returns False if there were too many."""
-        full_at_ms = max(self._full_at_ms, now_ms) + EVERY_MS
-        if full_at_ms > now_ms + MOST_AT_ONCE * EVERY_MS:
+        if not self.has_room(now_ms):
             return False
-        self._full_at_ms = full_at_ms
+        self._full_at_ms = max(self._full_at_ms, now_ms) + EVERY_MS
         return True
 
     def may_report(self, now_ms: int) -> bool:

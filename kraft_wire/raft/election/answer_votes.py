@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
-from kraft_wire.raft.door.claims import ask_caller, is_believed, take_raise
+from kraft_wire.raft.door.claims import ask_caller, may_raise, take_raise
 from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
@@ -82,8 +82,8 @@ def _doubt_ms(quorum: QuorumState, asked: VotePartition) -> int:
 
 
 def _is_doubtful_raise(quorum: QuorumState, asked: VotePartition) -> bool:
-    """Whether the vote is of a higher epoch, and its candidate isn't believed now."""
-    return asked.replica_epoch > quorum.epoch and not is_believed(quorum, _candidate(asked))
+    """Whether the vote is of a higher epoch, which its candidate can't raise ours to now."""
+    return asked.replica_epoch > quorum.epoch and not may_raise(quorum, _candidate(asked))
 
 
 def _trusts_leader(quorum: QuorumState) -> bool:

@@ -1,6 +1,6 @@
-"""Keep the votes that this node would refuse only because it doesn't know yet whether a leader is at work.
+"""Let votes wait that would be refused for a reason that may pass in a moment.
 
-To refuse a vote then would cost an election. The answer waits a moment for news instead:
+To refuse them would cost an election. The answer waits for news instead:
 
 - A leader's end reaches all followers at about the same time, so a pre-vote for its successor may come first.
 - The epoch of a vote may be higher than ours, and its candidate not be believed (``door/claims.py``). A known
@@ -31,12 +31,16 @@ class Doubt(NamedTuple):
 
 
 class Doubts:
-    """The votes that wait, at most one of each candidate."""
+    """The votes that wait: one of each known voter at most, and ``MOST_WAITING`` of others.
+
+    A voter has its place by its id: static voters are known by nothing else, and whoever uses the id of one
+    can give any directory id.
+    """
 
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[ReplicaKey, Doubt] = {}
+        self._waiting: dict[ReplicaKey | int, Doubt] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -45,23 +49,24 @@ class Doubts:
         self, candidate: ReplicaKey, rpc: RpcRequest, now_ms: int, wait_ms: int, *, is_known: bool
     ) -> bool:
         """Let a vote wait for ``wait_ms``. Returns False if that is 0, if one of this candidate is waiting
-        already, or if too many are: there is always room for known voters."""
-        if not wait_ms or candidate in self._waiting:
+        already, or if too many are: there is always room for one of each known voter."""
+        place = candidate.id if is_known else candidate
+        if not wait_ms or place in self._waiting:
             return False
         if not is_known and len(self._waiting) >= MOST_WAITING:
             return False
-        self._waiting[candidate] = Doubt(rpc, now_ms + wait_ms)
+        self._waiting[place] = Doubt(rpc, now_ms + wait_ms)
         return True
 
     def abandon(self, token: Hashable) -> None:
         """Drop a vote whose candidate has disconnected."""
-        self._waiting = {key: doubt for key, doubt in self._waiting.items() if doubt.rpc.token != token}
+        self._waiting = {place: doubt for place, doubt in self._waiting.items() if doubt.rpc.token != token}
 
     def take(self, is_settled: Callable[[Doubt], bool]) -> list[RpcRequest]:
         """Remove and return the votes that need not wait any longer."""
-        taken = {key: doubt for key, doubt in self._waiting.items() if is_settled(doubt)}
-        for candidate in taken:
-            del self._waiting[candidate]
+        taken = {place: doubt for place, doubt in self._waiting.items() if is_settled(doubt)}
+        for place in taken:
+            del self._waiting[place]
         return [doubt.rpc for doubt in taken.values()]
 
     def next_deadline_ms(self) -> int | None:

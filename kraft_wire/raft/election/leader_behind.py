@@ -1,4 +1,4 @@
-"""Remember a leader of an earlier epoch that a voter has heard of, and when the voter may write to it."""
+"""Remember a leader of an earlier epoch that a voter has heard of, and when a request may be sent to it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class LeaderBehind:
         self._leader = EarlierLeader(peer, epoch)
 
     def due(self, now_ms: int) -> EarlierLeader | None:
-        """Return the leader if it may be written to now."""
+        """Return the leader if a request may be sent to it now."""
         return self._leader if now_ms >= self._next_ms else None
 
-    def written(self, next_ms: int) -> None:
-        """Note that the leader was written to. It has to be named again before the next time."""
+    def note_sent(self, next_ms: int) -> None:
+        """Note that a request was sent to the leader. It has to be named again before the next one."""
         self._leader, self._next_ms = None, next_ms

@@ -1,8 +1,8 @@
 """Tell a leader of an earlier epoch where this voter is now.
 
-A leader asks a voter that is said to be ahead, at the address in its own voter set (``door.claims``). A voter
-that has moved isn't there, and it can't follow a leader that is behind. So it sends UpdateRaftVoter in the
-leader's epoch. The leader then asks at the new address, and learns the higher epoch from the answer.
+A leader asks a voter that is said to be ahead, at the address that the leader's log has (``door.claims``). A
+voter that has moved isn't there, and it can't follow a leader that is behind. So it sends UpdateRaftVoter in
+the leader's epoch. The leader then asks at the new address, and learns the higher epoch from the answer.
 """
 
 from __future__ import annotations
@@ -20,4 +20,4 @@ def send_update_if_due(quorum: QuorumState) -> None:
         return
     if quorum.outgoing.is_ready(leader.peer, UpdateRaftVoterRequest, now_ms):
         quorum.send(leader.peer, update_request(quorum, leader.epoch))
-        quorum.leader_behind.written(now_ms + quorum.config.fetch_timeout_ms)
+        quorum.leader_behind.note_sent(now_ms + quorum.config.fetch_timeout_ms)

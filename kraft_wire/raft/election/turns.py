@@ -31,11 +31,12 @@ def turn_of(own_id: int, voter_ids: Iterable[int], gone_id: int | None, epoch: i
     """Return this voter's turn after the leader ``gone_id`` of ``epoch``: 0 for the first.
 
     All voters compute the same turns. They rotate with the epoch, so that a dead voter isn't always the
-    first.
+    first. A voter whose removal isn't committed stands after all others have had the time to announce
+    themselves: it is only needed if nobody else can be elected, and would resign at once.
     """
     others = sorted(id for id in voter_ids if id != gone_id)
     if own_id not in others:
-        return len(others)
+        return len(others) + YIELD_STEPS
     return (others.index(own_id) - epoch) % len(others)
 
 

@@ -25,6 +25,7 @@ from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower
+from kraft_wire.wire.address import Address, is_possible
 
 EXPECTED_ERRORS = frozenset(
     {
@@ -102,7 +103,7 @@ def handle_update_response(quorum: QuorumState, call: Call, response: UpdateRaft
     error = ErrorCode.of(response.error_code)
     if leader.leader_epoch > quorum.epoch:
         endpoints = (Endpoint(quorum.config.listener.upper(), leader.host, leader.port),)
-        known = endpoints if leader.host else ()
+        known = endpoints if is_possible(Address(leader.host, leader.port)) else ()
         learn(quorum, call, LeaderClaim(error, leader.leader_epoch, leader.leader_id, known))
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         _note_updated(quorum)

@@ -20,8 +20,14 @@ from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import voter_changes
 from kraft_wire.raft.leader.leadership import OBSERVER_KEPT_MS
-from kraft_wire.raft.leader.pending_change import Newcomer, PendingChange, change_response
-from kraft_wire.raft.membership.change import ChangeRefused, supports
+from kraft_wire.raft.leader.pending_change import Newcomer, change_response
+from kraft_wire.raft.membership.change import (
+    MOST_VOTERS,
+    ChangeRefused,
+    check_endpoints,
+    check_range,
+    supports,
+)
 from kraft_wire.raft.membership.voters import (
     Endpoints,
     Peer,
@@ -53,12 +59,17 @@ def _check(quorum: QuorumState, request: AddRaftVoterRequest) -> Newcomer:
     """Check the request in Java's order. Raises ChangeRefused."""
     key = voter_changes.check_asked(quorum, request.cluster_id, request.voter_id, request.voter_directory_id)
     endpoints = endpoints_of((each.name, each.host, each.port) for each in request.listeners)
+    check_endpoints(endpoints)
     peer = _peer(quorum, key, endpoints)
     voters = voter_changes.changeable_voters(quorum)
     if key.id in voters.ids:
         raise ChangeRefused(
             ErrorCode.DUPLICATE_VOTER,
             f"node {key.id} is one of the voters already ({voters}): remove that voter first",
+        )
+    if len(voters.ids) >= MOST_VOTERS:
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"there are {MOST_VOTERS} voters, the most that may be"
         )
     if not quorum.outgoing.is_ready(peer, ApiVersionsRequest, quorum.now.monotonic_ms):
         raise ChangeRefused(
@@ -89,11 +100,15 @@ def handle_versions_response(quorum: QuorumState, call: Call, response: ApiVersi
         return
     try:
         versions = _versions(quorum, change.newcomer, response)
-        _check_caught_up(quorum, change.newcomer.key)
+        voter = Voter(change.newcomer.key, change.newcomer.endpoints, versions)
+        check_range(voter)
+        _check_caught_up(quorum, voter.key)
     except ChangeRefused as refused:
         voter_changes.end(quorum, refused.error, refused.text)
         return
-    _append(quorum, change, change.newcomer, versions)
+    voter_changes.append_voters(quorum, change, quorum.history.voters.with_added(voter))
+    if not change.newcomer.is_answered_when_committed:
+        voter_changes.answer(quorum, change, ErrorCode.NONE)
 
 
 def handle_versions_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
@@ -146,10 +161,3 @@ def _check_caught_up(quorum: QuorumState, key: ReplicaKey) -> None:
             f"{key} has not caught up with the log: start it as an observer, wait until its lag is small, and"
             " try again",
         )
-
-
-def _append(quorum: QuorumState, change: PendingChange, newcomer: Newcomer, versions: VersionRange) -> None:
-    voter = Voter(newcomer.key, newcomer.endpoints, versions)
-    voter_changes.append_voters(quorum, change, quorum.history.voters.with_added(voter))
-    if not newcomer.is_answered_when_committed:
-        voter_changes.answer(quorum, change, ErrorCode.NONE)

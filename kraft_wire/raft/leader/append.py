@@ -10,6 +10,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.effects import AppendBatch
 from kraft_wire.raft.errors import NotLeader
 from kraft_wire.raft.events import Flushed, Propose
+from kraft_wire.raft.membership.voters import VoterSet
 from kraft_wire.raft.quorum_state import QuorumState
 
 
@@ -22,6 +23,11 @@ def propose(quorum: QuorumState, event: Propose) -> None:
         raise NotLeader(quorum.epoch, quorum.leader_id)
     data = encode_framed_batch(quorum.log.end_offset, quorum.epoch, quorum.now.wall_ms, event.records)
     _append(quorum, data, event.records.count)
+
+
+def append_voters(quorum: QuorumState, voters: VoterSet) -> None:
+    """Append a voter set, which counts from now on."""
+    append_control(quorum, [voters.to_record()])
 
 
 def append_control(quorum: QuorumState, messages: Sequence[Message]) -> None:

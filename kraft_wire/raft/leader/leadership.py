@@ -110,15 +110,19 @@ class Leadership:
         }
 
     def _progress_of(self, key: ReplicaKey, known: Iterable[ReplicaProgress], now_ms: int) -> ReplicaProgress:
-        """Return the progress of a replica that is a voter now."""
+        """Return the progress of a replica that is a voter now.
+
+        It inherits nothing from an observer without a directory id, which may be any replica with that id.
+        Only a static voter without one is the voter of its id.
+        """
         if key.matches(self._own_key):
             self.own.key = key
             return self.own
-        for progress in known:
-            if progress.key.matches(key):
-                progress.key = key
-                return progress
-        return ReplicaProgress(key, last_contact_ms=now_ms)
+        exact = (progress for progress in known if progress.key == key)
+        static = (progress for progress in self.others if progress.key == ReplicaKey(key.id))
+        progress = next(exact, None) or next(static, None) or ReplicaProgress(key, last_contact_ms=now_ms)
+        progress.key = key
+        return progress
 
     @property
     def leads_from_outside(self) -> bool:

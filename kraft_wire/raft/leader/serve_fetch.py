@@ -153,6 +153,14 @@ def answer_voters(quorum: QuorumState) -> None:
     _answer(quorum, quorum.parked.take_all())
 
 
+def answer_new_voters(quorum: QuorumState) -> None:
+    """Answer those that have become voters while they waited as observers: nothing may be committed without
+    them."""
+    leadership = quorum.leadership
+    if leadership is not None:
+        _answer(quorum, quorum.observers.take_if(lambda call: leadership.is_voter(call.replica)))
+
+
 def answer_everybody(quorum: QuorumState) -> None:
     """Answer all that wait, because this node doesn't lead the epoch any more."""
     _answer(quorum, [*quorum.parked.take_all(), *quorum.observers.take_all()])

@@ -17,7 +17,14 @@ from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.membership.change import ChangeRefused, check_fenced, committed_voters, supports
+from kraft_wire.raft.membership.change import (
+    ChangeRefused,
+    check_endpoints,
+    check_fenced,
+    check_range,
+    committed_voters,
+    supports,
+)
 from kraft_wire.raft.membership.voters import (
     ReplicaKey,
     VersionRange,
@@ -78,12 +85,12 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     )
     if voter.key.id < 0 or not voter.key.directory_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "a voter needs a node id and a directory id")
+    check_endpoints(voter.endpoints)
     if endpoint_at(voter.endpoints, quorum.config.listener) is None:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
         )
-    if not 0 <= voter.kraft_versions.min_version <= voter.kraft_versions.max_version:
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.kraft_versions} is not a range of levels")
+    check_range(voter)
     return voter
 
 
@@ -94,13 +101,18 @@ def _check_supports(quorum: QuorumState, voter: Voter) -> None:
 
 
 def _update_in_log(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
+    """Append the voters with this one's new entry. One that is ahead of the leader can't fetch that record,
+    so it may send what the log has already: then the leader asks it which epoch it is in."""
     voters = committed_voters(quorum.history, leadership.high_watermark)
     _check_supports(quorum, voter)
     try:
         changed = voters.with_updated(voter)
     except KeyError:
         raise ChangeRefused(ErrorCode.VOTER_NOT_FOUND, f"{voter.key} is not a voter") from None
-    append.append_control(quorum, [changed.to_record()])
+    if changed == voters:
+        leadership.ask(voter.key.id, quorum.now.monotonic_ms)
+    else:
+        append.append_voters(quorum, changed)
 
 
 def _remember(leadership: Leadership, voter: Voter) -> None:

@@ -61,7 +61,7 @@ def begin(quorum: QuorumState, token: Hashable, response: ChangeResponse) -> Pen
 
 def append_voters(quorum: QuorumState, change: PendingChange, voters: VoterSet) -> None:
     """Append the changed voters. They count from now on."""
-    append.append_control(quorum, [voters.to_record()])
+    append.append_voters(quorum, voters)
     change.end_offset = quorum.log.end_offset
 
 

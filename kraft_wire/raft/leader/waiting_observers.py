@@ -11,7 +11,7 @@ requests are served in between, and the commit that the next turn tells of is no
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from itertools import islice
 from typing import Final
 
@@ -76,6 +76,13 @@ class WaitingObservers:
     def take_expired(self, now_ms: int) -> list[FetchCall]:
         """Remove and return the fetches that waited for news up to their deadline."""
         return self._waiting.take_due(now_ms)
+
+    def take_if(self, is_wanted: Callable[[FetchCall], bool]) -> list[FetchCall]:
+        """Remove and return some of the fetches. Looks at all of them."""
+        calls = [call for call in (*self._due.values(), *self._waiting) if is_wanted(call)]
+        for call in calls:
+            self.abandon(call.token)
+        return calls
 
     def take_all(self) -> list[FetchCall]:
         """Remove and return all fetches."""

@@ -8,10 +8,19 @@ leader has begun still open.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.errors import RaftError
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
-from kraft_wire.raft.membership.voters import VersionRange, VoterSet
+from kraft_wire.raft.membership.voters import Endpoints, VersionRange, Voter, VoterSet
+from kraft_wire.wire.address import MAX_PORT
+
+MOST_ENDPOINTS: Final = 16
+MOST_VOTERS: Final = 64
+"""Their record then takes a quarter of the largest batch, at most."""
+LONGEST_NAME: Final = 255
+"""The names of hosts have 253 characters at most."""
 
 
 class ChangeRefused(RaftError):
@@ -21,6 +30,32 @@ class ChangeRefused(RaftError):
         super().__init__(f"{error.name}: {text}")
         self.error = error
         self.text = text
+
+
+def check_endpoints(endpoints: Endpoints) -> None:
+    """Raise ChangeRefused for endpoints that no controller has: Java's nodes end if the log has a blank name,
+    and the voters must fit into one batch of the log, whatever anybody asks for."""
+    for each in endpoints:
+        if not each.listener.strip() or not each.host.strip() or not 0 < each.port <= MAX_PORT:
+            raise ChangeRefused(
+                ErrorCode.INVALID_REQUEST, "an endpoint needs the name of a listener, a host and a port"
+            )
+    if len(endpoints) > MOST_ENDPOINTS:
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"a voter has {MOST_ENDPOINTS} listeners at most, not {len(endpoints)}"
+        )
+    if any(max(len(each.listener), len(each.host)) > LONGEST_NAME for each in endpoints):
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"names of listeners and hosts have {LONGEST_NAME} characters at most"
+        )
+
+
+def check_range(voter: Voter) -> None:
+    """Raise ChangeRefused for levels of kraft.version that are no range: Java's nodes end if the log has
+    one."""
+    versions = voter.kraft_versions
+    if not 0 <= versions.min_version <= versions.max_version:
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{versions} is not a range of levels")
 
 
 def check_fenced(high_watermark: int | None) -> int:

@@ -18,17 +18,24 @@ from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """What a folder remembers of the plan that was applied to it."""
+    """What a folder remembers of the plan that was applied to it, and of the recovery before that."""
 
     state: Literal["begun", "applied"]
     plan: Plan
+    earlier: PastRecovery | None = None
+
+    def is_of(self, plan: Plan) -> bool:
+        """Whether this plan was applied, or begun."""
+        return self.plan == plan
 
 
 def past_recovery(marker: Marker | None) -> PastRecovery | None:
-    """Return the recovery of a lost majority that a marker is of; None if there is none, or if the plan only
-    moved voters."""
-    if marker is None or marker.plan.is_majority_left:
+    """Return the last recovery of a lost majority that a folder remembers: a plan that only moves voters is
+    none, and leaves the one before it."""
+    if marker is None:
         return None
+    if marker.plan.is_majority_left:
+        return marker.earlier
     return PastRecovery(marker.plan.hash, marker.plan.epoch, marker.plan.base_offset)
 
 
@@ -38,6 +45,8 @@ class PlannedFiles(Protocol):
 
     @property
     def log_end_offset(self) -> int: ...
+    @property
+    def marker(self) -> Marker | None: ...
     def mark(self, marker: Marker) -> None: ...
     def write_election_state(
         self, state: ElectionState, *, kraft_version: int, voter_ids: Sequence[int]
@@ -49,7 +58,9 @@ class PlannedFiles(Protocol):
 
 def is_applied(plan: Plan, stage: Stage, marker: Marker | None) -> bool:
     """Whether the plan was written to the end. A node that has run since has all of it."""
-    return stage == "moved on" or (stage == "written" and marker == Marker("applied", plan))
+    if stage == "moved on":
+        return True
+    return stage == "written" and marker is not None and marker.is_of(plan) and marker.state == "applied"
 
 
 def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
@@ -61,7 +72,9 @@ def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
     is_untouched = stage == "untouched"
     if files.log_end_offset != (plan.base_offset if is_untouched else plan.end_offset):
         raise RecoveryError("the folder changed while the plan was applied: a process ran on it")
-    files.mark(Marker("begun", plan))
+    before = files.marker
+    earlier = before.earlier if before is not None and before.is_of(plan) else past_recovery(before)
+    files.mark(Marker("begun", plan, earlier))
     if is_untouched:
         files.write_election_state(
             plan.election_state(), kraft_version=plan.kraft_version, voter_ids=plan.voter_ids
@@ -69,7 +82,7 @@ def write_plan(plan: Plan, stage: Stage, files: PlannedFiles) -> None:
         files.append(plan.batch())
         files.flush()
     files.forget_loss()
-    files.mark(Marker("applied", plan))
+    files.mark(Marker("applied", plan, earlier))
 
 
 def deviation(marker: Marker, found: FolderEvidence) -> str:

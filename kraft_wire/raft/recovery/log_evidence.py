@@ -77,7 +77,14 @@ class LogEvidence:
         self.epochs = []
         self.unreadable = ""
         self.history = QuorumHistory(takes_newer=True)
-        self.history.take_snapshot(snapshot_id, batches)
+        self.take_snapshot(snapshot_id, batches)
+
+    def take_snapshot(self, snapshot_id: SnapshotId, batches: Iterable[Batch]) -> None:
+        """Read a whole snapshot. Raises DecodeError, and what ``batches`` raises, except CorruptBatch."""
+        try:
+            self.history.take_snapshot(snapshot_id, batches)
+        except CorruptBatch as error:
+            self._note_unreadable(error)
 
     def _note_epoch(self, batch: Batch) -> None:
         epoch = batch.header.leader_epoch
@@ -106,13 +113,13 @@ def read_log(
     ``snapshots`` are in ascending order; ``log`` has the batches from ``start_offset`` on, each with its
     position. A snapshot that is ahead of the log replaces it, as it does when the node starts: committed
     records may have been lost in a power cut that a snapshot of them survived. Raises DecodeError, and what
-    the two readers raise, except CorruptBatch of the log.
+    the two readers raise, except CorruptBatch.
     """
     found = LogEvidence(start_offset)
     whole = [SnapshotId(each.end_offset, each.epoch) for each in snapshots if each.is_whole]
     continued = [snapshot_id for snapshot_id in whole if snapshot_id.end_offset <= start_offset]
     for snapshot_id in (continued or whole)[-1:]:
-        found.history.take_snapshot(snapshot_id, batches_of(snapshot_id))
+        found.take_snapshot(snapshot_id, batches_of(snapshot_id))
     found.take_log(log)
     newest = max(whole, key=lambda snapshot_id: (snapshot_id.epoch, snapshot_id.end_offset), default=None)
     if newest is not None and is_ahead(newest, found.start_offset, found.end_offset, found.last_epoch):

@@ -48,6 +48,7 @@ from kraft_wire.raft.recovery.ranking import (
     has_equal_log,
     is_left_behind,
     is_voter,
+    lacks_committed,
     problem_of,
     ranked,
     voter_count,
@@ -61,6 +62,7 @@ from kraft_wire.raft.recovery.static_quorum import (
     named,
     new_voters,
     old_voters,
+    returning_step,
 )
 
 
@@ -90,12 +92,14 @@ def make_plan(
     those of controller.quorum.voters.
     """
     check_inputs(found)
+    if static_voters:
+        found = [_configured(folder, static_voters) for folder in found]
     order = ranked(found)
-    usable = [folder for folder in order if not problem_of(folder, found)]
+    usable = _usable(order, found, without)
     if not usable:
         problems = "; ".join(f"{folder.folder}: {problem_of(folder, found)}" for folder in order)
         raise RecoveryError(f"no folder can be used: {problems}")
-    elected, votes = _electable(usable, [folder for folder in order if can_vote(folder, found)])
+    elected, votes = _electable(usable, found)
     if votes and not addresses:
         nodes = ", ".join(str(voter.node_id) for voter in votes)
         raise RecoveryError(
@@ -142,13 +146,14 @@ def _static_plan(
             id: (at[id],) if id in at else addresses_of(id, (elected, *found), given)
             for id in elected.static_voter_ids
         }
-        steps = configuring_steps(elected.cluster_id, points, is_all=True)
+        steps = configuring_steps(points, changes_folders=False)
         return _plan(found, inputs, now_ms, "static", (), (), elected, steps)
     old = old_voters(kept[0], found, given)
     voters = new_voters(kept, found, given, at)
     points = {voter.id: voter.endpoints for voter in voters}
     applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in kept]
-    steps = [*applying, *configuring_steps(kept[0].cluster_id, points, is_all=False)]
+    configuring = configuring_steps(points, changes_folders=True)
+    steps = [*applying, *configuring, returning_step(kept[0].cluster_id)]
     plan = _plan(found, inputs, now_ms, "static", kept, voters, kept[0], steps)
     return msgspec.structs.replace(plan, old_voters=old)
 
@@ -173,14 +178,36 @@ def _refuse_unrepaired(
             )
 
 
+def _configured(folder: FolderEvidence, static_voters: Mapping[int, Endpoint]) -> FolderEvidence:
+    """Return a folder with these voters as well, if its log has none: quorum-state may be older than the last
+    change of controller.quorum.voters."""
+    if not is_static(folder):
+        return folder
+    voter_ids = sorted({*folder.static_voter_ids, *static_voters})
+    return msgspec.structs.replace(folder, static_voter_ids=tuple(voter_ids))
+
+
+def _usable(
+    order: Sequence[FolderEvidence], found: Sequence[FolderEvidence], without: Sequence[int]
+) -> list[FolderEvidence]:
+    """Return the folders that the quorum can go on with. If the only ones that remember a recovery are left
+    out of account, those that it left behind will do."""
+    usable = [folder for folder in order if not problem_of(folder, found)]
+    if usable or not without:
+        return usable
+    counted = [folder for folder in found if folder.node_id not in without]
+    return [folder for folder in order if folder in counted and not problem_of(folder, counted)]
+
+
 def _electable(
-    usable: Sequence[FolderEvidence], able: Sequence[FolderEvidence]
+    usable: Sequence[FolderEvidence], found: Sequence[FolderEvidence]
 ) -> tuple[FolderEvidence, list[FolderEvidence]]:
-    """Return the first folder that the nodes of ``able`` can elect, and those that vote for it; the newest
-    log, and no votes, if there is none."""
+    """Return the first folder whose node can be elected, and those that vote for it; the newest log, and no
+    votes, if there is none."""
+    able = [folder for folder in found if can_vote(folder, found)]
     for folder in usable:
         votes = votes_for(folder, able)
-        if votes:
+        if votes and not lacks_committed(folder, found):
             return folder, votes
     return usable[0], []
 

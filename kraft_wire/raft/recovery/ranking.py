@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from kraft_wire.raft.recovery.evidence import EpochEvidence, FolderEvidence, SnapshotEvidence
+from kraft_wire.raft.recovery.evidence import (
+    EpochEvidence,
+    FolderEvidence,
+    PastRecovery,
+    SnapshotEvidence,
+)
 from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller
 from kraft_wire.raft.recovery.plan import RecoveryError, last_digest
 
@@ -45,7 +50,8 @@ def problem_of(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> str:
         past = source.recovery
         return (
             f"its log has nothing since the recovery that the folder of node {source.node_id} remembers: "
-            f"plan {past.plan_hash[:12]}, written at offset {past.base_offset} in epoch {past.epoch}"
+            f"plan {past.plan_hash[:12]}, written at offset {past.base_offset} in epoch {past.epoch}. If its "
+            "node ran since, together with others on old folders, what they acknowledged isn't counted here"
         )
     return ""
 
@@ -60,14 +66,25 @@ def _recovery_after(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> 
     """Return the folder that remembers the latest recovery, if this folder's log ends in an epoch before.
 
     Only a recovery counts whose quorum has led since: until then it has committed nothing, and the quorum
-    before may have come back. The plan left room for the epochs of that one.
+    before may have come back. The plan left room for the epochs of that one. Nor does one count that was
+    begun, and whose records aren't in the log.
     """
     later = [
         (other.recovery.epoch, other)
         for other in found
-        if other.recovery is not None and folder.last_epoch < other.recovery.epoch < other.last_epoch
+        if other.recovery is not None
+        and folder.last_epoch < other.recovery.epoch < other.last_epoch
+        and _was_written(other.recovery, other)
     ]
     return max(later, key=lambda each: each[0])[1] if later else None
+
+
+def _was_written(recovery: PastRecovery, folder: FolderEvidence) -> bool:
+    """Whether a folder's log has the records of a recovery, or begins after them."""
+    if folder.log_start_offset > recovery.base_offset:
+        return True
+    place = recovery.epoch, recovery.base_offset
+    return any((part.epoch, part.start_offset) == place for part in folder.epochs)
 
 
 def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
@@ -81,8 +98,26 @@ def is_voter(folder: FolderEvidence, newest: FolderEvidence) -> bool:
 
 def can_vote(folder: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
     """Whether a node votes when it is started on this folder as it is. Its log may be empty. A node that lost
-    quorum-state votes, too: it moves the election into an epoch in which it may. A broker doesn't."""
-    return not folder.problems and not folder.is_cut and not is_broker_only(folder.node_id, found)
+    quorum-state votes, too: it moves the election into an epoch in which it may. A broker doesn't. Nor does a
+    folder count that a recovery left behind: its node must never be started on it."""
+    if folder.problems or folder.is_cut or is_broker_only(folder.node_id, found):
+        return False
+    return not is_left_behind(folder, found)
+
+
+def lacks_committed(candidate: FolderEvidence, found: Sequence[FolderEvidence]) -> bool:
+    """Whether some folder has committed records that this one's log can't have: it is of voters that a quorum
+    went on without, whatever their number. One quorum's own voters never elect such a node."""
+    return any(
+        min(folder.committed_offset, folder.log_end_offset) > candidate.log_end_offset
+        or _differs_below(folder.committed_offset, candidate, folder)
+        for folder in found
+    )
+
+
+def _differs_below(committed_offset: int, one: FolderEvidence, other: FolderEvidence) -> bool:
+    offset = first_difference(one, other)
+    return offset is not None and offset < committed_offset
 
 
 def votes_for(candidate: FolderEvidence, able: Sequence[FolderEvidence]) -> list[FolderEvidence]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter, url_of
 from kraft_wire.raft.recovery.plan import RecoveryError
@@ -27,13 +28,10 @@ def old_voters(
 ) -> tuple[KnownVoter, ...]:
     """Return the voters that a leader may be among, with the addresses that are given or registered. Raises
     RecoveryError if they aren't known: then nobody could ask whether one of them leads."""
-    ids = kept.static_voter_ids or tuple(sorted(given))
+    ids = kept.static_voter_ids
     wanted = f"give --voters, with the value that {KEY} had"
     if not ids:
         raise RecoveryError(f"no folder names the voters of this static quorum: {wanted}")
-    unknown = sorted(set(given).difference(ids))
-    if unknown:
-        raise RecoveryError(f"--voters names node {unknown[0]}, and the voters are {named(ids)}")
     voters = tuple(KnownVoter(id, "", addresses_of(id, (kept, *found), given)) for id in ids)
     for voter in voters:
         if not voter.endpoints:
@@ -78,27 +76,27 @@ def format_command(cluster_id: str) -> str:
     return f"kraft-wire storage format -t {cluster_id} -c FILE"
 
 
-def configuring_steps(
-    cluster_id: str, voters: Mapping[int, Sequence[Endpoint]], *, is_all: bool
-) -> list[str]:
-    """Say how these nodes become the voters; ``is_all`` says that no folder changes."""
+def configuring_steps(voters: Mapping[int, Sequence[Endpoint]], *, changes_folders: bool) -> list[str]:
+    """Say how these nodes become the voters, after the plan was applied or without."""
     value = ",".join(
         f"{id}@{url_of(points[0]) if points else 'HOST:PORT'}" for id, points in sorted(voters.items())
     )
-    why = "the log of a static quorum names no voters" + (", so there is nothing to apply" if is_all else "")
-    steps = [
+    why = "the log of a static quorum names no voters"
+    if not changes_folders:
+        why += ", so there is nothing to apply"
+    return [
         f"set {KEY}={value} in the configuration of all nodes, the brokers' included: {why}",
         f"start {'node' if len(voters) == 1 else 'nodes'} {named(sorted(voters))}, then the brokers",
     ]
-    return steps if is_all else [*steps, _returning_step(cluster_id)]
 
 
-def _returning_step(cluster_id: str) -> str:
+def returning_step(cluster_id: str) -> str:
     """Say how the others come back. A controller whose own id isn't in the key doesn't start with it."""
     return (
-        "never start any other controller on its old folder again: move that away. Then bring one controller "
-        f"back at a time. Add it to {KEY} in its own file, format it with `{format_command(cluster_id)}`, "
-        "and start it. When its lag is 0 in `kraft-wire quorum status`, set that value on all other nodes "
+        "never start any other controller on its old folder again: move that away; of one that is a broker, "
+        f"too, move {PARTITION_FOLDER} away and nothing else. Then bring one controller back at a time. Add "
+        f"it to {KEY} in its own file, format it with `{format_command(cluster_id)}` unless it is a broker, "
+        "too, and start it. When its lag is 0 in `kraft-wire quorum status`, set that value on all others, "
         "and restart them"
     )
 

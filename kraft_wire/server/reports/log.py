@@ -7,7 +7,7 @@ from traceback import format_exception
 from typing import Any, Final, NamedTuple, assert_never
 
 from kraft_wire.controller.decision.records import Records, VersionedRecord
-from kraft_wire.controller.node.effects import HandlerFailed, RequestRefused, WorkFailed
+from kraft_wire.controller.node.effects import HandlerFailed, RequestRefused, TaskFailed, WorkFailed
 from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
@@ -31,6 +31,7 @@ Problem = (
     | raft_effects.JoinRefused
     | HandlerFailed
     | WorkFailed
+    | TaskFailed
 )
 
 log = get_logger(__name__)
@@ -150,6 +151,13 @@ def report_problem(effect: Problem) -> None:
                 "work failed",
                 work=key.kind.value,
                 broker_id=key.broker_id,
+                error=repr(error),
+                traceback="".join(format_exception(error)),
+            )
+        case TaskFailed(task, error):
+            log.error(
+                "periodic task failed",
+                task=task,
                 error=repr(error),
                 traceback="".join(format_exception(error)),
             )

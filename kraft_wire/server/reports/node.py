@@ -131,4 +131,5 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     nx.RequestRefused: NodeReports._refusal,
     nx.HandlerFailed: NodeReports._problem,
     nx.WorkFailed: NodeReports._problem,
+    nx.TaskFailed: NodeReports._problem,
 }

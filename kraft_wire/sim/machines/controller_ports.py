@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, WorkFailed
+from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, TaskFailed, WorkFailed
 from kraft_wire.controller.node.events import StateLoaded, TimestampsFound
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.snapshot import SnapshotId
@@ -31,7 +31,7 @@ class ControllerPorts(SimPorts):
         self.snapshots: ControllerSnapshots = ControllerSnapshots(node)
 
     def notice(self, notice: NodeNotice) -> None:
-        if isinstance(notice, HandlerFailed | WorkFailed):
+        if isinstance(notice, HandlerFailed | WorkFailed | TaskFailed):
             raise Violation("NoDefect", f"node {self._node.id}: a handler failed: {notice.error!r}")
         if isinstance(notice, Notice):
             super().notice(notice)

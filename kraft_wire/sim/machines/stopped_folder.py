@@ -85,6 +85,10 @@ class PlannedDisk:
     def log_end_offset(self) -> int:
         return self._disk.end_offset
 
+    @property
+    def marker(self) -> Marker | None:
+        return self._disk.marker
+
     def mark(self, marker: Marker) -> None:
         self._before_write()
         self._disk.marker = marker

@@ -62,8 +62,9 @@ def read_evidence(folder: Path) -> FolderEvidence:
     """Read a folder without changing it. Raises NotFormatted, CorruptFile, OSError.
 
     A damaged log is no error: ``problems`` names the damage, and the evidence ends before it. A whole batch
-    that this release can't read is a problem, too, and the evidence goes on after it. Damage that a snapshot
-    covers is no problem: the evidence begins after it, as the log does when the node starts.
+    that this release can't read is a problem, too. The evidence goes on after it, unless the batch begins
+    with what can't be read. Damage that a snapshot covers is no problem: the evidence begins after it, as the
+    log does when the node starts.
     """
     metadata_dir = metadata_dir_of(folder.absolute())
     properties = read_meta_properties(metadata_dir)

@@ -129,11 +129,14 @@ def _verify_batches(reader: SnapshotReader) -> VerifiedSnapshot:
     for batch in reader.batches():
         first = first or _control_records(batch, reader.path)
     header = cast(SnapshotHeaderRecord, first[0])  # batches() checks it
+    control = tuple(message for message in first if isinstance(message, KRaftVersionRecord | VotersRecord))
+    if len({type(message) for message in control}) < len(control):
+        raise CorruptSnapshot(reader.path, "has kraft.version or the voters twice")
     return VerifiedSnapshot(
         reader.id,
         reader.size_bytes,
         header.last_contained_log_timestamp,
-        tuple(message for message in first if isinstance(message, KRaftVersionRecord | VotersRecord)),
+        control,
     )
 
 

@@ -122,7 +122,7 @@ def test_a_fenced_broker_can_be_unregistered() -> None:
     verdict = judge(quorum(brokers=(broker(11, features={}, is_fenced=True),)))
     text = "it is an unknown release of Kafka, and doesn't support kraft.version 1; it is fenced"
     assert texts(verdict) == [("broker 11", text)]
-    assert commands(verdict) == [f"kafka-cluster.sh --bootstrap-controller {BOOTSTRAP} unregister --id 11"]
+    assert commands(verdict) == [f"kafka-cluster.sh unregister --bootstrap-controller {BOOTSTRAP} --id 11"]
 
 
 def test_other_voters_in_a_file_or_in_the_settings_are_in_the_way() -> None:

@@ -135,7 +135,7 @@ def test_requests_that_are_not_served_are_named() -> None:
         (
             {"features": features(21), "is_fenced": True},
             "it is Kafka 3.9; kraft-wire serves brokers from Kafka 4.0 on",
-            [f"kafka-cluster.sh --bootstrap-controller {BOOTSTRAP} unregister --id 11"],
+            [f"kafka-cluster.sh unregister --bootstrap-controller {BOOTSTRAP} --id 11"],
         ),
         (
             {"is_from_zookeeper": True},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.brokers import broker_registration
+from kraft_wire.controller.brokers.broker_registration import MOST_DIRECTORIES
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages import broker_registration_request as requests
 from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest
@@ -54,6 +55,20 @@ def test_the_record_follows_the_finalized_metadata_version(level: int, version: 
     assert record_version == version
     assert record.log_dirs == ((directory(1),) if level >= 17 else ())
     harness.apply(result)
+
+
+@pytest.mark.parametrize("broker_id", [-1, -5, -(2**31)])
+def test_a_negative_id_is_refused(broker_id: int) -> None:
+    """-1 stands for no broker in partitions, and replay refuses others."""
+    request = Harness().registration_request(1)
+    request.broker_id = broker_id
+    assert refusal(Harness(), request) is ErrorCode.INVALID_REGISTRATION
+
+
+def test_very_many_directories_are_refused() -> None:
+    request = Harness().registration_request(1)
+    request.log_dirs = tuple(uuid(number) for number in range(1000, 1001 + MOST_DIRECTORIES))
+    assert refusal(Harness(), request) is ErrorCode.INVALID_REGISTRATION
 
 
 def test_another_cluster_is_refused() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import count
 
+import msgspec
 import pytest
 
-from kraft_wire.controller.brokers import leaving
+from kraft_wire.controller.brokers import leaving, unregister_broker
+from kraft_wire.controller.decision.context import Result
 from kraft_wire.controller.decision.work import SliceLimits, WorkKey, WorkKind
 from kraft_wire.controller.forwarding import envelope
 from kraft_wire.controller.node import decisions
-from kraft_wire.controller.node.effects import RecordsAppended, WorkFailed
+from kraft_wire.controller.node.effects import HandlerFailed, RecordsAppended, TaskFailed, WorkFailed
 from kraft_wire.controller.node.known_waits import KnownWaits
 from kraft_wire.controller.node.speculative_writes import Released
 from kraft_wire.controller.topics import create_topics
@@ -21,6 +23,7 @@ from kraft_wire.protocol.messages.broker_registration_response import BrokerRegi
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
+from kraft_wire.protocol.messages.fence_broker_record import FenceBrokerRecord
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from kraft_wire.raft.core import RaftCore
@@ -335,6 +338,47 @@ def test_a_leader_that_stops_leaves_the_rest_to_its_successor(
     controller.tick()
     assert with_broker(controller, 1) == left > 0
     assert controller.node.next_deadline_ms() != controller.now_ms
+
+
+def test_records_that_contradict_the_metadata_fail_their_request_alone(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could replay them: they must not get into the log."""
+    end_offset = controller.node.core.log_end_offset
+    brokers = dict(controller.state.metadata.brokers)
+
+    def contradict(*given: object) -> Result:
+        records = [(FenceBrokerRecord(1, brokers[1].epoch), 0), (FenceBrokerRecord(1, -7), 0)]
+        return Result(UnregisterBrokerResponse(), records)
+
+    monkeypatch.setattr(unregister_broker, "handle", contradict)
+    controller.ask("unregister", UnregisterBrokerRequest(broker_id=3), 0)
+    answer = controller.answer("unregister", UnregisterBrokerResponse)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert any(isinstance(each, HandlerFailed) for each in controller.effects)
+    assert controller.node.core.log_end_offset == end_offset
+    assert controller.state.metadata.brokers == brokers
+    monkeypatch.undo()
+    beat(controller, 1)
+
+
+def test_a_task_that_fails_is_tried_again(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def fail(*given: object) -> None:
+        runs.append(given)
+        raise ZeroDivisionError
+
+    schedule = controller.node._decisions._schedule
+    for name, task in schedule._tasks.items():
+        schedule._tasks[name] = msgspec.structs.replace(task, run=fail)
+    for _ in range(3):
+        controller.tick(1000)
+    assert len(runs) >= 3
+    assert all(failed.task for failed in controller.effects if isinstance(failed, TaskFailed))
+    assert any(isinstance(each, TaskFailed) for each in controller.effects)
 
 
 def test_a_work_that_fails_ends_alone(controller: LoneController, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -316,6 +316,15 @@ def test_what_is_kept_while_a_consumer_waits_is_the_same_question(version: int) 
     assert decide(decision.request, version, new_epoch) == decide(request, version, new_epoch)
 
 
+def test_topics_without_partitions_do_not_matter_to_a_consumer_that_waits() -> None:
+    request = fetch_request(100)
+    nothing = fetch.FetchTopic(topic="other", partitions=[])
+    for topics in ([nothing, *request.topics], [*request.topics, nothing, nothing]):
+        decision = decide(msgspec.structs.replace(request, topics=topics), 12, LEADER)
+        assert isinstance(decision, ConsumerWait)
+        assert [topic.topic for topic in decision.request.topics] == [TOPIC]
+
+
 def test_little_is_kept_while_a_consumer_waits() -> None:
     request = fetch_request(100)
     request.rack_id = "r" * 30_000

@@ -158,3 +158,20 @@ def test_an_answer_whose_connection_is_gone_is_dropped(leader: QuorumNode) -> No
     leader.step(RequestAbandoned(waiting.token))
     leader.quorum.run_for(10 * RAISE_DOUBT_MS)
     assert waiting.answers == []
+
+
+def test_a_raise_too_many_is_refused_late(leader: QuorumNode) -> None:
+    """A stranger can use up the raises that are allowed without a leader."""
+    quorum = leader.quorum
+    node, other = quorum.followers()
+    quorum.isolate(node.id)
+    leader.crash()
+    quorum.run_for(2 * ONE_WAY_MS)
+    raises = node.running._quorum.raises
+    while raises.take(quorum.now.monotonic_ms):
+        pass
+    request = asked(node, other.config.replica_key, epochs_ahead=5)
+    quorum.run_for(RAISE_DOUBT_MS - 5)
+    assert not request.answers
+    quorum.run_for(10)
+    assert answer(request).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH

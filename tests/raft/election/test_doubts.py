@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.election.doubts import DOUBT_MS, MOST_WAITING, Doubts
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -53,7 +54,16 @@ def test_a_vote_of_a_candidate_that_disconnected_is_dropped() -> None:
 def test_another_replica_under_the_same_id_is_another_candidate() -> None:
     doubts = Doubts()
     assert doubts.add(TWO, vote("a"), NOW_MS, DOUBT_MS, is_known=True)
-    assert doubts.add(ReplicaKey(TWO.id, OTHER_DIRECTORY), vote("b"), NOW_MS, DOUBT_MS, is_known=True)
+    assert doubts.add(ReplicaKey(TWO.id, OTHER_DIRECTORY), vote("b"), NOW_MS, DOUBT_MS, is_known=False)
+
+
+def test_a_static_voter_has_one_place_whatever_directory_ids_are_used_in_its_name() -> None:
+    doubts = Doubts()
+    added = [
+        doubts.add(ReplicaKey(2, Uuid(bytes([n] * 16))), vote(str(n)), NOW_MS, DOUBT_MS, is_known=True)
+        for n in range(1, 50)
+    ]
+    assert sum(added) == len(doubts) == 1
 
 
 def test_few_votes_of_strangers_wait_and_there_is_always_room_for_known_voters() -> None:

@@ -37,6 +37,17 @@ def test_an_observer_keeps_its_progress_when_it_becomes_a_voter() -> None:
     assert not leadership.observers
 
 
+def test_a_new_voter_inherits_nothing_from_an_observer_without_a_directory_id() -> None:
+    """Anybody may be that observer. What it has isn't on the new voter's disk."""
+    leadership = _leadership(*KEYS[:2])
+    leadership.note_flush(50)
+    _fetch(leadership, ReplicaKey(3), 50)
+    _fetch(leadership, KEYS[2], 30)
+    leadership.adopt(_set(*KEYS[:3]), now_ms=0)
+    assert leadership.voters[3].end_offset == 30
+    assert ReplicaKey(3) in leadership.observers
+
+
 def test_a_voter_that_is_removed_is_an_observer_that_does_not_count() -> None:
     leadership = _leadership(*KEYS[:3])
     leadership.note_flush(50)

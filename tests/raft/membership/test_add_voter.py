@@ -17,7 +17,7 @@ from kraft_wire.protocol.messages.api_versions_response import (
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import SendRequest
 from kraft_wire.raft.events import RequestAbandoned, ResponseReceived
-from tests.raft.core_quorum import CoreQuorum
+from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum
 from tests.raft.membership.reconfiguration import (
     Asked,
     add,
@@ -78,6 +78,15 @@ def test_add_voter_completes_early_with_ack_when_committed_false() -> None:
     assert again.error is ErrorCode.REQUEST_TIMED_OUT, "the first change isn't committed"
 
 
+def test_a_newcomer_whose_fetch_waits_is_told_at_once_that_it_is_a_voter() -> None:
+    """Of two voters both are needed: without it nothing is committed."""
+    quorum = with_observers(1, 1)
+    quorum.run_for(100)  # its Fetch waits for news
+    began_ms = quorum.now.monotonic_ms
+    assert add(quorum, 2).error is ErrorCode.NONE
+    assert quorum.now.monotonic_ms - began_ms <= 10 * ONE_WAY_MS
+
+
 @pytest.mark.parametrize("cluster_id", ["", "another"])
 def test_add_voter_invalid_cluster_id(cluster_id: str) -> None:
     quorum = with_observers(3, 1)
@@ -106,20 +115,29 @@ def test_add_voter_with_missing_default_listener() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"listeners": [Listener("A" * 20_000, "host", 1), Listener("B" * 20_000, "host", 1)]},
-        {"cluster_id": "c" * 32_767},
-    ],
-    ids=["listeners", "cluster id"],
-)
-def test_an_answer_that_quotes_a_long_request_can_be_encoded(fields: dict[str, object]) -> None:
+def test_an_answer_that_quotes_a_long_request_can_be_encoded() -> None:
     quorum = with_observers(3, 1)
-    asked = Asked(quorum.leader, add_request(quorum.nodes[4], **fields))
+    asked = Asked(quorum.leader, add_request(quorum.nodes[4], cluster_id="c" * 32_767))
     (answer,) = asked.answers
     assert asked.text.endswith("characters)")
     assert AddRaftVoterResponse.decode(answer.encode(1), 1) == answer
+
+
+@pytest.mark.parametrize(
+    "listener", [Listener(" ", "host", 1), Listener("OTHER", "h" * 256, 1), Listener("OTHER", "host", 0)]
+)
+def test_a_newcomer_with_endpoints_that_no_controller_has_is_refused(listener: Listener) -> None:
+    quorum = with_observers(3, 1)
+    request = add_request(quorum.nodes[4])
+    request.listeners.append(listener)
+    assert Asked(quorum.leader, request).error is ErrorCode.INVALID_REQUEST
+
+
+def test_there_are_only_so_many_voters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.raft.leader.add_voter.MOST_VOTERS", 4)
+    quorum = with_observers(3, 2)
+    assert add(quorum, 4).error is ErrorCode.NONE
+    assert add(quorum, 5).error is ErrorCode.INVALID_REQUEST
 
 
 def test_add_voter_with_pending_add_voter() -> None:
@@ -223,6 +241,14 @@ def test_add_voter_invalid_feature_version(feature: SupportedFeatureKey | None) 
     asked = add(quorum, 4)
     assert asked.error is ErrorCode.INVALID_REQUEST
     assert "does not support kraft.version 1" in asked.text
+    assert voters_of(quorum.leader) == (1, 2, 3)
+
+
+def test_a_newcomer_with_levels_that_are_no_range_is_refused() -> None:
+    """Java's nodes end when they read such a record."""
+    quorum = with_observers(3, 1)
+    quorum.nodes[4].versions.supported_features = [SupportedFeatureKey("kraft.version", -5, 1)]
+    assert add(quorum, 4).error is ErrorCode.INVALID_REQUEST
     assert voters_of(quorum.leader) == (1, 2, 3)
 
 

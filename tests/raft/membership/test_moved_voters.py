@@ -34,6 +34,19 @@ def test_a_voter_that_has_moved_comes_back(epochs_ahead: int, refuse_pre_votes: 
     assert endpoints(quorum.leader, voter.id) == voter.config.endpoints
 
 
+def test_a_former_leader_that_has_moved_and_may_not_stand_comes_back() -> None:
+    """Nobody finds it at its old address, and it has no election to wait for."""
+    quorum = with_observers(3, 0)
+    voter = quorum.leader
+    voter.crash()
+    voter.lose_from(voter.end_offset - 1)
+    quorum.run_until(lambda: bool(quorum.leaders))
+    moved = endpoints_of([(LISTENER, f"new-host-{voter.id}", PORT)])
+    voter.config = msgspec.structs.replace(voter.config, endpoints=moved)
+    voter.start()
+    quorum.run_until(lambda: endpoints(quorum.leader, voter.id) == voter.config.endpoints)
+
+
 def test_a_voter_of_a_higher_epoch_at_its_old_address_does_not_change_its_entry() -> None:
     quorum = with_observers(3, 0)
     voter = quorum.followers()[0]

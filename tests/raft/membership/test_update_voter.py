@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.update_raft_voter_request import Listener
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.membership.change import LONGEST_NAME, MOST_ENDPOINTS
 from kraft_wire.raft.membership.voters import Endpoint, VersionRange
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.lone_node import LISTENER
@@ -59,6 +62,47 @@ def test_leader_updates_voter() -> None:
     for node in quorum.nodes.values():
         assert (endpoints(quorum.leader, node.id) == node.config.endpoints) is (node is leader)
         assert node.running.voters == leader.running.voters
+
+
+@pytest.mark.parametrize(
+    "listeners",
+    [
+        [Listener(name=f"L{number}", host="h", port=1) for number in range(MOST_ENDPOINTS)],
+        [Listener(name="OTHER", host="h" * (LONGEST_NAME + 1), port=1)],
+        [Listener(name="O" * (LONGEST_NAME + 1), host="h", port=1)],
+        [Listener(name=f"L{number}", host="h" * 32_767, port=1) for number in range(300)],
+        [Listener(name="", host="h", port=1)],
+        [Listener(name=" ", host="h", port=1)],
+        [Listener(name="OTHER", host=" ", port=1)],
+        [Listener(name="OTHER", host="h", port=0)],
+    ],
+    ids=[
+        "too many listeners",
+        "a long host",
+        "a long name",
+        "more than a batch of the log holds",
+        "no name",
+        "a blank name",
+        "a blank host",
+        "no port",
+    ],
+)
+def test_endpoints_that_no_controller_has_are_refused(listeners: list[Listener]) -> None:
+    quorum = with_observers(3, 0)
+    request = update_request(quorum.followers()[0], quorum.leader.running.epoch)
+    asked = Asked(quorum.leader, msgspec.structs.replace(request, listeners=[*request.listeners, *listeners]))
+    assert asked.error is ErrorCode.INVALID_REQUEST
+
+
+def test_an_entry_that_is_as_it_was_is_not_written_again() -> None:
+    """A voter that is ahead of the leader can't fetch the record that it has asked for, and asks again."""
+    quorum = with_observers(3, 0)
+    voter = quorum.followers()[0]
+    assert _ask(quorum, voter, port=9999).error is ErrorCode.NONE
+    quorum.run_until(quorum.agree)
+    end_offset = quorum.leader.end_offset
+    assert _ask(quorum, voter, port=9999).error is ErrorCode.NONE
+    assert quorum.leader.end_offset == end_offset
 
 
 @pytest.mark.parametrize("cluster_id", ["", "another"])

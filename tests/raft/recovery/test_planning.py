@@ -404,7 +404,8 @@ def recovered(id: int, end_offset: int, voters: Sequence[int]) -> FolderEvidence
 
 BEHIND = (
     "its log has nothing since the recovery that the folder of node 1 remembers: plan 0123456789ab, written "
-    "at offset 40 in epoch 1003"
+    "at offset 40 in epoch 1003. If its node ran since, together with others on old folders, what they "
+    "acknowledged isn't counted here"
 )
 
 
@@ -421,9 +422,49 @@ def test_folders_that_a_recovery_left_behind_are_no_survivors_of_the_present_quo
 
 def test_a_recovery_that_was_never_started_leaves_nobody_behind() -> None:
     """Nothing was committed by it. The others may have come back, and gone on."""
-    others = [folder(id, 5, 90, voters=FIVE) for id in (3, 4, 5)]
+    parts = (EpochEvidence(3, 0, 40, "before"), EpochEvidence(5, 40, 90, "since"))
+    others = [
+        msgspec.structs.replace(folder(id, 5, 90, voters=FIVE, committed=80), epochs=parts)
+        for id in (3, 4, 5)
+    ]
+    unstarted = msgspec.structs.replace(recovered(1, 43, (1, 2)), committed_offset=40)
     with pytest.raises(RecoveryError, match="a majority of the 5 voters is left: nodes 3, 4, 5"):
-        plan(recovered(1, 43, (1, 2)), *others)
+        plan(unstarted, *others)
+
+
+def test_a_recovery_whose_records_were_never_written_leaves_nobody_behind() -> None:
+    """It was interrupted before. Its epoch was in quorum-state, so the old quorum may be in a later one."""
+    begun = msgspec.structs.replace(
+        folder(1, 1005, 60), recovery=PastRecovery("0123456789abcdef", 1003, 40), committed_offset=60
+    )
+    made = plan(begun, folder(4, 3, 20, voters=FIVE))
+    assert [each.problem for each in made.survivors] == ["", ""]
+
+
+def test_a_static_voter_that_a_recovery_left_behind_has_no_vote() -> None:
+    """Static voters are known by their ids alone, and a node of this id has come back since."""
+    made = plan(static(recovered(1, 60, ()), 1, 2, 3), static(folder(2, 3, 90), 1, 2, 3))
+    assert (made.kind, made.leader_id) == ("static", 1)
+    assert made.survivors[1].problem == BEHIND
+
+
+def test_voters_that_a_quorum_went_on_without_elect_nobody_though_no_folder_remembers_a_recovery() -> None:
+    forgotten = msgspec.structs.replace(recovered(1, 60, (1, 4)), recovery=None)
+    made = plan(forgotten, *(folder(id, 3, 45, committed=40) for id in (2, 3)))
+    assert (made.kind, made.leader_id) == ("lost majority", 1)
+    evidence = broker(msgspec.structs.replace(forgotten, node_id=7, folder="/7"))
+    made = plan(evidence, *(folder(id, 3, 45, committed=40) for id in (2, 3)))
+    assert made.loss.lost == (45, 60)
+
+
+def test_without_the_folders_that_remember_a_recovery_an_older_one_goes_on() -> None:
+    found = damaged(recovered(1, 60, (1, 4))), folder(3, 3, 45)
+    with pytest.raises(RecoveryError, match="no folder can be used"):
+        plan(*found)
+    made = plan(*found, without=[1])
+    assert (made.leader_id, made.without) == (3, (1,))
+    assert made.epoch > 1004
+    assert made.loss.lost == (45, 60)
 
 
 def test_a_log_that_was_cut_before_a_recovery_may_have_been_of_the_present_quorum() -> None:
@@ -572,8 +613,9 @@ def test_the_controllers_of_a_static_quorum_come_back_one_at_a_time() -> None:
     for part in (
         "one controller back at a time. Add it to controller.quorum.voters in its own file, format it with ",
         "kraft-wire storage format -t ",
-        " -c FILE`, and start it. When its lag is 0",
-        "set that value on all other nodes",
+        " -c FILE` unless it is a broker, too, and start it. When its lag is 0",
+        "of one that is a broker, too, move __cluster_metadata-0 away and nothing else",
+        "set that value on all others",
     ):
         assert part in returning
 
@@ -594,10 +636,18 @@ def test_the_leader_of_a_static_quorum_is_looked_for_at_all_its_voters_addresses
     nameless = msgspec.structs.replace(unknown, static_voter_ids=())
     with pytest.raises(RecoveryError, match=r"no folder names the voters .* --voters"):
         plan(nameless)
-    with pytest.raises(RecoveryError, match="--voters names node 5, and the voters are 1, 2, 3"):
-        plan(unknown, static_voters={5: Endpoint("", "c5", 9093)})
     with pytest.raises(RecoveryError, match="--voters is for a static quorum"):
         plan(folder(1, 3, 50), static_voters={1: Endpoint("", "c1", 9093)})
+
+
+def test_voters_of_the_configuration_count_though_no_folder_names_them() -> None:
+    """A follower writes quorum-state when the leader or the epoch changes, not when the key does."""
+    found = [static(folder(id, 3, 50), 1, 2, 3) for id in (1, 2)]
+    with pytest.raises(RecoveryError, match="a majority of the 3 voters is left: nodes 1, 2"):
+        plan(*found)
+    made = plan(*found, static_voters={id: Endpoint("", f"c{id}", 9093) for id in FIVE})
+    assert [each.id for each in made.voters] == [1]
+    assert [each.id for each in made.old_voters] == list(FIVE)
 
 
 def test_a_static_survivor_goes_on_at_a_new_address() -> None:

@@ -53,6 +53,10 @@ class CommitWatch:
     """The commit of a change that a leader has in its log, from look to look."""
 
     def __init__(self) -> None:
+        self.epoch = -1
+        """That of the leader of the last look."""
+        self.was_appended = False
+        """Whether some leader had the change."""
         self._appended: _Appended | None = None
         self._high_watermark = -1
 
@@ -68,6 +72,7 @@ class CommitWatch:
     def seen(self, described: QuorumDescription, holds: bool | None) -> None:
         """Note a look. The end of the log is that of one leader: the logs of others may end elsewhere."""
         epoch, leader = described.leader_epoch, described.leader
+        self.epoch = epoch
         self._high_watermark = described.high_watermark
         if self._appended is not None and self._appended.epoch != epoch:
             self._appended = None
@@ -75,6 +80,7 @@ class CommitWatch:
             self._appended = None
         elif holds and self._appended is None and leader is not None:
             self._appended = _Appended(epoch, leader.log_end_offset)
+            self.was_appended = True
 
 
 class Attempts:
@@ -86,6 +92,8 @@ class Attempts:
         self.is_committed = False
         """Whether the leader has said so."""
         self._is_lost = False
+        self._timed_out_in: int | None = None
+        """The epoch of a leader that may have appended the change, and hasn't committed it in time."""
         self._error = ErrorCode.NONE
         self._said = ""
         self._commit = CommitWatch()
@@ -102,6 +110,8 @@ class Attempts:
             self._is_lost = True
             return
         self._error, self._said = answer.error, _text(answer)
+        if answer.error == ErrorCode.REQUEST_TIMED_OUT and self._timed_out_in is None:
+            self._timed_out_in = self._commit.epoch
         self.is_committed = self.is_committed or answer.error == ErrorCode.NONE
         if is_first and self._is_refused:
             raise Refused(f"the leader refuses: {self._said}")
@@ -127,6 +137,11 @@ class Attempts:
     def _is_refused(self) -> bool:
         return self._error not in (ErrorCode.NONE, *MAY_PASS)
 
+    @property
+    def _may_be_with_another(self) -> bool:
+        """Whether an earlier leader may have the change in its log, and be elected again."""
+        return self._commit.was_appended or self._timed_out_in not in (None, self._commit.epoch)
+
     def _give_up(self, holds: bool | None) -> Step:
         if self.is_committed:
             return Step.DONE
@@ -139,7 +154,7 @@ class Attempts:
             raise uncertain(f"an answer was lost{self._said and f'; another one was {self._said}'}")
         if self._is_refused:
             raise Refused(f"the leader refuses: {self._said}")
-        if holds is None or self._error in MAY_HAVE_APPENDED:
+        if holds is None or self._error in MAY_HAVE_APPENDED or self._may_be_with_another:
             raise uncertain(f"the leader said {self._said}")
         raise Refused(f"the leader hasn't made the change in time: {self._said}")
 

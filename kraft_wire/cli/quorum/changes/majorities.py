@@ -66,8 +66,10 @@ def change_lines(cluster_id: str, before: VoterLiveness, after: VoterLiveness) -
 def _text(voters: VoterLiveness) -> str:
     if not voters.voters:
         return "none"
-    may_fail = voters.may_fail
-    rest = f"{-may_fail} too few of them fetch" if may_fail < 0 else may_fail_text(may_fail)
+    live = len(voters.live)
+    rest = (
+        f"but only {live or 'none'} of them fetch" if voters.may_fail < 0 else may_fail_text(voters.may_fail)
+    )
     return f"{ids_text(voters.voters)}: the majority is {voters.needed}, {rest}"
 
 

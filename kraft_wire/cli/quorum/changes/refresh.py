@@ -69,7 +69,7 @@ def registrations_refresh(
         _refuse_if_it_runs(leader, id, address)
         features = leaders_answer(leader).features
         if leader.history().features.get(id) == features:
-            print(f"Controller {id} is registered with the features of the leader already. Nothing to do.")
+            print(f"Controller {id} is already registered with the leader's features. Nothing was changed.")
             return EXIT_OK
         for line in _lines(id, features):
             print(line)

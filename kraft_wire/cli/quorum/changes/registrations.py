@@ -39,7 +39,8 @@ def registrations_of(leader: LeaderClient) -> dict[int, Address]:
     if answer.registrations is None:
         raise CommandError(
             f"the leader, {answer.address}, doesn't say which controllers are registered: this takes Alter "
-            "on the cluster, and metadata.version 3.7"
+            "on the cluster, and metadata.version 3.7. `quorum remove --keep-registration` and `quorum "
+            "promote --endpoint` do without"
         )
     return answer.registrations
 

@@ -183,12 +183,9 @@ def _remove(
     if not after.voters:
         raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
     if after.may_fail < 0:
-        live = len(after.live)
-        named = f" (node{'' if live == 1 else 's'} {ids_text(after.live)})" if live else ""
         raise Unfit(
-            f"{live or 'none'} of the {len(after.voters)} voters that would be left fetch{'es' * (live == 1)}"
-            f"{named}, and {after.needed} are needed to commit the change: start the others first. "
-            "Nothing was changed"
+            f"voters {ids_text(after.voters)} would be left. Those that fetch: {ids_text(after.live)}. "
+            f"{after.needed} are needed to commit the change: start the others first. Nothing was changed"
         )
     _refuse_if_too_few_answer(leader, described, after)
     _refuse_if_it_joins_again(leader, described, key, registered)
@@ -208,8 +205,9 @@ def _refuse_if_too_few_answer(
     silent = frozenset(key for key in after.live if _is_silent(leader, described, key))
     if msgspec.structs.replace(after, live=after.live - silent).may_fail < 0:
         raise Unfit(
-            f"nothing answers at the address of {ids_text(silent)}, and {after.needed} of the voters that"
-            " would be left are needed to commit the change: start the others first. Nothing was changed"
+            f"voter {ids_text(silent)} doesn't answer from this machine, and the change needs {after.needed} "
+            "of the voters that would be left: start it, or run the command where it can be reached. Nothing "
+            "was changed"
         )
 
 

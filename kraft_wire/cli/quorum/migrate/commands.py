@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kraft_wire.cli.quorum.migrate.facts import Broker, Controller, Node, Quorum, Software
+from kraft_wire.cli.quorum.migrate.facts import Broker, Controller, Finding, Node, Quorum, Software
 
 VOTERS_KEY: Final = "controller.quorum.voters"
 BOOTSTRAP_KEY: Final = "controller.quorum.bootstrap.servers"
@@ -36,7 +36,18 @@ def upgrade_kraft_version(quorum: Quorum) -> str:
 
 
 def unregister_broker(quorum: Quorum, broker: Broker) -> str:
-    return kafka_tool(quorum, "kafka-cluster.sh", "unregister", "--id", str(broker.id))
+    """Return the command line. This script takes its options after the subcommand."""
+    config = ("--config", quorum.command_config) if quorum.command_config else ()
+    where = ("--bootstrap-controller", quorum.bootstrap, *config)
+    return command_line("kafka-cluster.sh", "unregister", *where, "--id", str(broker.id))
+
+
+def first_clear(found: Iterable[Finding]) -> Iterator[str]:
+    """Yield a comment for each finding that isn't known: it stands before the lines of a step."""
+    for each in found:
+        if each.kind == "not known":
+            whose = f"{each.node}: " if each.node else ""
+            yield f"# first clear what is not known: {whose}{each.what}"
 
 
 def fsck(folder: str) -> str:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient
 from kraft_wire.cli.quorum.changes.majorities import fetches
+from kraft_wire.cli.quorum.changes.registrations import leaders_answer
 from kraft_wire.cli.quorum.migrate.facts import (
     Broker,
     Controller,
@@ -62,9 +64,10 @@ class _Known(NamedTuple):
 
 
 def gather(settings: QuorumSettings, client: QuorumClient, options: Options) -> Quorum:
-    """Return the facts. Raises what ``QuorumClient`` raises."""
+    """Return the facts. Raises what ``QuorumClient`` raises, and CommandError if the leader doesn't answer
+    for itself."""
     cluster_id, described = client.cluster_id(), client.describe_quorum()
-    (leader,) = survey(settings, [client.answered_by])
+    leader = leaders_answer(LeaderClient(settings, client))
     metadata = read_metadata(client)
     known = _Known(described, leader, metadata.state)
     controllers = _controllers(settings, known, options)

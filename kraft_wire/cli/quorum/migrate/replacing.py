@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kraft_wire.cli.quorum.migrate import commands
 from kraft_wire.cli.quorum.migrate.facts import (
@@ -62,7 +62,7 @@ def _unknown(controller: Controller) -> Finding:
     why = f": {controller.problem}" if controller.problem else ""
     return not_known(
         controller.name,
-        f"its software, because it doesn't answer{why}",
+        f"which software it runs, because it doesn't answer{why}",
         "see that this machine reaches it",
     )
 
@@ -73,20 +73,13 @@ def _step(
     """Return the step of the first controller that isn't done: the leader is the last one."""
     for each in controllers:
         if states[each.name] == "to do":
-            lines = (*_unknowns(each, found), *_lines(each, wanted))
+            own = [finding for finding in found if finding.node in (CLUSTER, each.name)]
+            lines = (*commands.first_clear(own), *_lines(each, wanted))
             return Step(each.name, f"{wanted} takes over its folder", lines)
         if states[each.name] == "not known":
             line = f"# find out what {each.name} runs"
             return Step(each.name, "its software isn't known", (line,))
     return None
-
-
-def _unknowns(controller: Controller, found: Sequence[Finding]) -> Iterator[str]:
-    """Tell what has to be cleared before the controller is stopped."""
-    for each in found:
-        if each.kind == "not known" and each.node in (CLUSTER, controller.name):
-            whose = f"{each.node}: " if each.node else ""
-            yield f"# first clear what is not known: {whose}{each.what}"
 
 
 def _lines(controller: Controller, wanted: Software) -> list[str]:

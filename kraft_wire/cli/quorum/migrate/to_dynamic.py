@@ -49,9 +49,9 @@ def _upgrade(quorum: Quorum, found: list[Finding]) -> Verdict:
     found += upgrade_findings(quorum)
     found.append(note(CLUSTER, "there is no way back from kraft.version 1 to 0"))
     states: dict[str, State] = {node.name: "to do" for node in (*quorum.controllers, *quorum.brokers)}
-    line = commands.upgrade_kraft_version(quorum)
+    lines = (*commands.first_clear(found), commands.upgrade_kraft_version(quorum))
     return Verdict(
-        tuple(found), states, Step(CLUSTER, "the voters go into the log; nothing is restarted", (line,))
+        tuple(found), states, Step(CLUSTER, "the voters go into the log; nothing is restarted", lines)
     )
 
 

@@ -47,6 +47,9 @@ def upgrade_findings(quorum: Quorum) -> list[Finding]:
     if quorum.refusal and not any(finding.kind == "in the way" for finding in found):
         text = f"the leader refuses kraft.version 1: {quorum.refusal}"
         found.append(in_the_way(CLUSTER, text, ASK_AGAIN))
+    if quorum.refusal is None:
+        text = "whether the leader accepts kraft.version 1: it didn't answer when it was asked as a trial"
+        found.append(not_known(CLUSTER, text, "run this command again"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""``kraft-wire quorum recover apply``: write the plan's voters into a folder."""
+"""``kraft-wire quorum recover apply``: write what a plan says into a folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recover_apply(
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
-    """Write a plan's voters into a folder, so that its node can lead again. Shows what it does, and asks.
+    """Write what a plan says into a folder, so that its node can lead again. Shows what it does, and asks.
 
     It asks every address of the old and the new voters first, and refuses if a leader answers; if voters move
     to other addresses, it refuses if any controller answers. It keeps a copy of the folder. After an
@@ -129,9 +129,9 @@ def _apply(
         confirm()
     try:
         apply_plan(plan, metadata_dir, kept)
-        print("The plan is applied.")
     except KeyboardInterrupt:
         raise Interrupted(_interrupted(plan, metadata_dir)) from None
+    print("The plan is applied.")
 
 
 def _interrupted(plan: Plan, metadata_dir: Path) -> str:
