@@ -61,8 +61,8 @@ OWN_KEYS: Final = {
             "LONG",
             str(14 * 24 * 3600 * 1000),
             minimum=-1,
-            documentation="Records that an exporter hasn't exported are kept until the snapshot before them is"
-            " so old, though metadata.max.retention is exceeded. -1: there is no limit.",
+            documentation="Records that an exporter hasn't exported are kept until the snapshot before them"
+            " is so old, though metadata.max.retention is exceeded. -1: there is no limit.",
         ),
         ConfigKey(
             HTTP_LISTENER_KEY,

@@ -63,9 +63,7 @@ def _data(records: Sequence[ExportRecord]) -> pa.Array:
     groups: dict[tuple[str, int, bool], list[int]] = {}
     for row, record in enumerate(records):
         groups.setdefault((record.type, record.version, record.is_decoded), []).append(row)
-    columns = [
-        _data_of_kind(kind, [records[row] for row in rows]) for kind, rows in groups.items()
-    ]
+    columns = [_data_of_kind(kind, [records[row] for row in rows]) for kind, rows in groups.items()]
     if len(columns) == 1:
         return columns[0]
     order = np.argsort(np.concatenate([np.array(rows) for rows in groups.values()]), kind="stable")

@@ -45,7 +45,7 @@ def find_kinds(types: Collection[str]) -> FoundKinds:
 
 
 def kind_of(type_name: str) -> SinkKind:
-    """Return a kind that ``find_kinds`` has found before. Raises KeyError, and whatever its package raises."""
+    """Return a kind that ``find_kinds`` has found before. Raises KeyError, and what its package raises."""
     found = KINDS.get(type_name)
     if found is not None:
         return found

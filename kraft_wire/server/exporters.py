@@ -45,13 +45,11 @@ class Exporters:
         date."""
         return self._positions.known
 
-    async def run(
-        self, leader: Callable[[], Peer | None], keep_records: Callable[[int], None]
-    ) -> None:
+    async def run(self, leader: Callable[[], Peer | None], keep_records: Callable[[int], None]) -> None:
         """Export while this node leads, and follow the positions of the leader otherwise, until cancelled.
 
-        ``leader`` returns the one that this node follows. ``keep_records`` is told from which offset on records
-        aren't exported yet, whenever that moves.
+        ``leader`` returns the one that this node follows. ``keep_records`` is told from which offset on
+        records aren't exported yet, whenever that moves.
         """
         await self._positions.load()
         following = LeadersPositions(self._positions, leader, self._cluster, self._client_id)

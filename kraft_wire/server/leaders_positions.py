@@ -1,4 +1,4 @@
-"""Follow the positions of exporters: a follower asks the active controller once a second, and keeps the answer.
+"""Follow the positions of exporters: a follower asks the active controller once a second, and keeps them.
 
 The next active controller exports from there on, so that records of about a second are exported twice. Only
 answers count, which come from the address of the leader that this node follows.

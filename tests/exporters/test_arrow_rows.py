@@ -14,7 +14,9 @@ from kraft_wire.protocol.registry import message_class
 from tests.exporters.export_samples import exported, of_value
 from tests.support.metadata_records import topic_record
 
-EVERY_TYPE = [exported(message_class(name)(), number) for number, name in enumerate(METADATA_RECORDS.values())]
+EVERY_TYPE = [
+    exported(message_class(name)(), number) for number, name in enumerate(METADATA_RECORDS.values())
+]
 
 
 def _check(records: list[ExportRecord]) -> None:
@@ -22,7 +24,13 @@ def _check(records: list[ExportRecord]) -> None:
     assert [row["offset"] for row in rows] == [record.offset for record in records]
     for row, record in zip(rows, records, strict=True):
         fresh = ExportRecord(
-            record.offset, record.index, record.epoch, record.timestamp_ms, record.value, record.type, record.version
+            record.offset,
+            record.index,
+            record.epoch,
+            record.timestamp_ms,
+            record.value,
+            record.type,
+            record.version,
         )
         assert row["data"] == data_text(fresh)
         assert (row["type"], row["version"], row["epoch"]) == (record.type, record.version, record.epoch)
@@ -40,7 +48,9 @@ def test_mixed_records_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"\x01", b"\x01\x64\x07\xff\x00", b"\x01\x02\x00\xff"], ids=["empty", "short", "new", "cut"]
+    "value",
+    [b"", b"\x01", b"\x01\x64\x07\xff\x00", b"\x01\x02\x00\xff"],
+    ids=["empty", "short", "new", "cut"],
 )
 def test_records_that_can_not_be_decoded_have_their_bytes(value: bytes) -> None:
     _check([exported(topic_record(1), 1), of_value(value, 2), exported(topic_record(3), 3)])

@@ -82,5 +82,6 @@ def test_a_kind_without_its_library_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr("kraft_wire.exporters.installed.find_spec", lambda name: None)
     (problem,) = find_kinds({"kafka"}).problems
     assert problem == (
-        "an exporter of type kafka needs confluent_kafka, which isn't installed: pip install 'kraft-wire[kafka]'"
+        "an exporter of type kafka needs confluent_kafka, which isn't installed:"
+        " pip install 'kraft-wire[kafka]'"
     )

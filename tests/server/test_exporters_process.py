@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,12 @@ def test_a_new_leader_exports_and_the_old_one_stops(tmp_path: Path) -> None:
         assert (offsets[0], len(offsets)) == (0, len(set(offsets)))
 
 
+def _has_position(controller: ControllerProcess, position: int) -> bool:
+    if not (controller.log_dir / POSITIONS_FILE).exists():
+        return False
+    return _positions(controller).get("audit", 0) >= position
+
+
 def test_a_new_leader_exports_from_where_the_old_one_was(tmp_path: Path) -> None:
     with three_controllers(tmp_path) as controllers:
         for id in list(controllers.processes):
@@ -247,7 +254,7 @@ def test_a_new_leader_exports_from_where_the_old_one_was(tmp_path: Path) -> None
         position = _lines(old_folder)[-1]["offset"] + 1
         others = [controllers.processes[id] for id in (1, 2, 3) if id != leader]
         for other in others:
-            wait_until(lambda each=other: _positions(each).get("audit", 0) >= position, "the position")
+            wait_until(partial(_has_position, other, position), "the position")
         controllers.kill(leader)
         controllers.write(range(5, 10))
         (new_leader,) = {controllers.leader()}

@@ -60,12 +60,13 @@ class AnsweredBy(Enum):
 class Api(msgspec.Struct, frozen=True):
     """One row of the table.
 
-    ``name`` is Kafka's, such as "CreateTopics", or that of an API of ours. ``requires`` is the permission that the whole request needs:
-    the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
-    the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
-    ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API ``reads_in_pieces`` if its
-    handler changes nothing and may take several steps. It ``searches_log`` if the log is read for a request.
-    A request may have ``entries_factor`` times the entries of other requests.
+    ``name`` is Kafka's, such as "CreateTopics", or that of an API of ours. ``requires`` is the permission
+    that the whole request needs: the node checks it. Handlers check the permissions of single items
+    themselves. ``load_handler`` imports the module of the handler, so that it is loaded with the first
+    request only. ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an
+    Envelope. An API ``reads_in_pieces`` if its handler changes nothing and may take several steps. It
+    ``searches_log`` if the log is read for a request. A request may have ``entries_factor`` times the entries
+    of other requests.
     """
 
     name: str

@@ -74,7 +74,8 @@ class ParquetFiles:
         for path in self._folder.glob(f".{self._name}-*{SUFFIX}.part"):
             path.unlink()
         for path in self._files():
-            self._delete_folded(path)
+            if path.exists():
+                self._delete_folded(path)
         small = [path for path in self._files() if self._is_small(path)]
         self._levels = [small[-(FOLD - 1) :]]
 

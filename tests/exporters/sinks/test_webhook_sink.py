@@ -42,7 +42,9 @@ class Receiver(ThreadingHTTPServer):
 
     @property
     def offsets(self) -> list[int]:
-        return [event["data"]["offset"] for _, _, body in self.requests for event in msgspec.json.decode(body)]
+        return [
+            event["data"]["offset"] for _, _, body in self.requests for event in msgspec.json.decode(body)
+        ]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -161,7 +163,10 @@ def test_a_record_that_is_too_large_is_alone_in_its_request() -> None:
     [
         ((500, {}, b"the disk is full"), "the server answers 500 Internal Server Error: the disk is full"),
         ((404, {}, b""), "the server answers 404 Not Found"),
-        ((302, {"Location": "http://elsewhere/"}, b""), "'http://elsewhere/': give the last address in `url`"),
+        (
+            (302, {"Location": "http://elsewhere/"}, b""),
+            "'http://elsewhere/': give the last address in `url`",
+        ),
         ((500, {}, b"x" * 100_000), "x" * 200),
     ],
 )
@@ -230,7 +235,16 @@ def test_a_record_that_can_not_be_decoded_is_an_event_with_its_bytes() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "hook", "ftp://host/", "http://", "http://host:0/", "http://host:x/", "http://u:p@host/", "http://h/a b"],
+    [
+        "",
+        "hook",
+        "ftp://host/",
+        "http://",
+        "http://host:0/",
+        "http://host:x/",
+        "http://u:p@host/",
+        "http://h/a b",
+    ],
 )
 def test_a_url_that_can_not_be_used_is_refused(url: str) -> None:
     prefix = "kraft.wire.exporter.hook."
