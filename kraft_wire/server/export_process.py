@@ -148,6 +148,8 @@ class ExportProcess:
         finally:
             with trio.CancelScope(shield=True):
                 await child.end()
+                with trio.move_on_after(STOP_S):
+                    await self._listen(child)  # what it told last
                 await child.close()
                 with trio.move_on_after(STOP_S):
                     await self._positions.write()
