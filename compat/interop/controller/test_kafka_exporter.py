@@ -31,6 +31,7 @@ def test_a_topic_has_every_record_in_order_though_its_broker_was_killed(
     broker.wait_until_ready()
     cluster.wait_for_brokers([1])
 
+    cluster.create_topic(TOPIC, 1, 1)
     for number in range(5):
         cluster.create_topic(f"before-{number}", 3, 1)
     broker.kill()
