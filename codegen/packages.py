@@ -23,6 +23,7 @@ class Package:
 
 PACKAGES = (
     Package(SCHEMAS / NEWEST_KAFKA, Path("kraft_wire/protocol/messages")),
+    Package(Path("schemas/kraft-wire"), Path("kraft_wire/protocol/own_messages")),
     Package(Path("schemas/kip-853"), Path("kraft_wire/raft/membership/kip_853")),
 )
 

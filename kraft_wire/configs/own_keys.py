@@ -49,6 +49,22 @@ OWN_KEYS: Final = {
             f" own: {EXPORTER_PREFIX}NAME.type and others.",
         ),
         ConfigKey(
+            "kraft.wire.exporters.max.log.bytes",
+            "LONG",
+            str(1024 * 1024 * 1024),
+            minimum=-1,
+            documentation="Records that an exporter hasn't exported are kept until log and snapshots have so"
+            " many bytes, though metadata.max.retention is exceeded. -1: there is no limit.",
+        ),
+        ConfigKey(
+            "kraft.wire.exporters.max.log.ms",
+            "LONG",
+            str(14 * 24 * 3600 * 1000),
+            minimum=-1,
+            documentation="Records that an exporter hasn't exported are kept until the snapshot before them"
+            " is so old, though metadata.max.retention is exceeded. -1: there is no limit.",
+        ),
+        ConfigKey(
             HTTP_LISTENER_KEY,
             "STRING",
             "",

@@ -253,10 +253,27 @@ def _share_offset_reset(value: Value) -> str:
     return "must be earliest, latest or by_duration: and an ISO 8601 duration that is not negative"
 
 
+def _http_url(value: Value) -> str:
+    from urllib.parse import urlsplit  # hardly any key has this rule
+
+    text = str(value)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        return str(error)
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return "must be http:// or https://, a host, and perhaps a port and a path"
+    if parts.username is not None or parts.password is not None:
+        return "must not have a user or a password"
+    return "" if text.isascii() and text.isprintable() and " " not in text else "must be ASCII without spaces"
+
+
 RULES: Final[dict[str, Callable[[Value], str]]] = {
     "ThrottledReplicaListValidator": _throttled_replicas,
     "[1,...,9] or -1": _gzip_level,
     "ShareGroupAutoOffsetResetStrategy.Validator": _share_offset_reset,
+    "HTTP URL": _http_url,
 }
 """The checks of ``ConfigKey.rule``. Each returns the fault of a value, or ""."""
 

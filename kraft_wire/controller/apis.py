@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
     from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
     from kraft_wire.protocol.messages.update_features_request import UpdateFeaturesRequest
+    from kraft_wire.protocol.own_messages.exporter_positions_request import ExporterPositionsRequest
 
 # Handlers are imported when the first request needs them: starting a controller is mostly importing modules.
 
@@ -151,6 +152,12 @@ def _unregister_controller() -> Handler[UnregisterControllerRequest]:
 
 def _assign_replicas_to_dirs() -> Handler[AssignReplicasToDirsRequest]:
     from kraft_wire.controller.partitions.assign_replicas_to_dirs import handle
+
+    return handle
+
+
+def _exporter_positions() -> Handler[ExporterPositionsRequest]:
+    from kraft_wire.controller.cluster.exporter_positions import handle
 
     return handle
 
@@ -292,6 +299,11 @@ CONTROLLER_APIS: Final = ApiTable(
     ]
 )
 """The APIs of a controller."""
+
+EXPORTER_APIS: Final = ApiTable(
+    [*CONTROLLER_APIS, Api("ExporterPositions", 0, 0, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
+)
+"""The APIs of a controller with exporters."""
 
 _OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
 """The APIs that only voters are asked."""

@@ -1,4 +1,4 @@
-"""List the kinds of sinks, their own keys, and where their code is. Imports none of them."""
+"""List the kinds of sinks that come with this package: their keys, and where their code is. Imports none."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from kraft_wire.configs.types import ConfigKey
 
 
 class SinkKind(msgspec.Struct, frozen=True):
-    """A kind of sink. ``module`` defines ``make_sink``; ``keys`` are named without the exporter's prefix."""
+    """A kind of sink. ``module`` defines ``make_sink``; ``keys`` are named without the exporter's prefix.
+
+    ``needs`` is the module of an optional dependency, and ``extra`` the extra of this package that has it.
+    """
 
     module: str
     keys: tuple[ConfigKey, ...]
+    needs: str = ""
+    extra: str = ""
 
 
 KINDS: Final = {
@@ -24,6 +29,37 @@ KINDS: Final = {
             ConfigKey("max.file.bytes", "LONG", str(128 * 1024 * 1024), minimum=1),
             ConfigKey("max.file.age.ms", "LONG", str(24 * 3600 * 1000), minimum=1000),
         ),
+    ),
+    "parquet": SinkKind(
+        "kraft_wire.exporters.sinks.parquet",
+        (
+            ConfigKey("path", "STRING", required=True, not_empty=True),
+            ConfigKey("max.file.bytes", "LONG", str(128 * 1024 * 1024), minimum=1),
+        ),
+        needs="pyarrow",
+        extra="parquet",
+    ),
+    "http": SinkKind(
+        "kraft_wire.exporters.sinks.webhook",
+        (
+            ConfigKey("url", "STRING", required=True, rule="HTTP URL"),
+            ConfigKey("authorization", "PASSWORD"),
+            ConfigKey("ca.file", "STRING", not_empty=True),
+            ConfigKey("timeout.ms", "INT", "10000", minimum=1),
+            ConfigKey("max.batch.bytes", "INT", str(1024 * 1024), minimum=1),
+        ),
+    ),
+    "kafka": SinkKind(
+        "kraft_wire.exporters.sinks.kafka",
+        (
+            ConfigKey("bootstrap.servers", "LIST", required=True, not_empty=True, distinct=True),
+            ConfigKey("topic", "STRING", required=True, not_empty=True),
+            ConfigKey("partition", "INT", "0", minimum=0),
+            ConfigKey("client.properties", "STRING", not_empty=True),
+            ConfigKey("timeout.ms", "INT", "30000", minimum=1000),
+        ),
+        needs="confluent_kafka",
+        extra="kafka",
     ),
 }
 """By the value of the key ``type``."""

@@ -19,7 +19,7 @@ import msgspec
 import trio
 
 from kraft_wire.exporters.exporting import Exporting
-from kraft_wire.exporters.kinds import KINDS
+from kraft_wire.exporters.installed import kind_of
 from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.settings import ExporterSettings
@@ -66,7 +66,7 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
 
 
 def _sink(settings: ExporterSettings) -> Sink:
-    sink: Sink = import_module(KINDS[settings.kind].module).make_sink(settings)
+    sink: Sink = import_module(kind_of(settings.kind).module).make_sink(settings)
     return sink
 
 

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kraft_wire.configs.java_text import trim
 from kraft_wire.configs.nearest import nearest
 from kraft_wire.configs.own_keys import EXPORTER_PREFIX, EXPORTERS_KEY
 from kraft_wire.configs.types import ConfigKey, InvalidConfigValue, Value
-from kraft_wire.exporters.kinds import KINDS
+from kraft_wire.exporters.kinds import KINDS, SinkKind
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 
@@ -22,7 +23,7 @@ CONTROL_RECORDS: Final = ("LeaderChangeMessage", "KRaftVersionRecord", "VotersRe
 """The records of raft itself, which are exported like those of the metadata."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_TYPE: Final = ConfigKey("type", "STRING", required=True, allowed=tuple(KINDS))
+_TYPE: Final = ConfigKey("type", "STRING", required=True)
 _START: Final = ConfigKey("start", "STRING", SNAPSHOT_AND_TAIL)
 _TYPES: Final = ConfigKey("types", "LIST", "", distinct=True)
 _TOPICS: Final = ConfigKey("topics", "LIST", "", distinct=True)
@@ -61,14 +62,21 @@ class Read(NamedTuple):
     problems: tuple[str, ...]
 
 
-def read_exporters(names: Sequence[str], properties: Mapping[str, str]) -> Read:
+def types_in(properties: Mapping[str, str]) -> set[str]:
+    """Return the kinds that the exporters of a file should have, whether there are such kinds or not."""
+    return {trim(keys[_TYPE.name]) for keys in _keys_by_exporter(properties).values() if _TYPE.name in keys}
+
+
+def read_exporters(
+    names: Sequence[str], properties: Mapping[str, str], kinds: Mapping[str, SinkKind] = KINDS
+) -> Read:
     """Return the exporters of these names. ``properties`` may hold other keys, too. A key of an exporter that
     isn't named, and one that its kind doesn't have, are problems."""
     exporters: list[ExporterSettings] = []
     problems: list[str] = []
     keys = _keys_by_exporter(properties)
     for name in names:
-        reader = _Reader(name, keys.pop(name, {}))
+        reader = _Reader(name, keys.pop(name, {}), kinds)
         found = reader.read()
         problems += reader.problems
         if found is not None and not reader.problems:
@@ -93,8 +101,9 @@ def _keys_by_exporter(properties: Mapping[str, str]) -> dict[str, dict[str, str]
 class _Reader:
     """The keys of one exporter, without their common beginning."""
 
-    def __init__(self, name: str, texts: Mapping[str, str]) -> None:
+    def __init__(self, name: str, texts: Mapping[str, str], kinds: Mapping[str, SinkKind]) -> None:
         self.problems: list[str] = []
+        self._kinds = kinds
         self._name = name
         self._texts = texts
 
@@ -106,11 +115,11 @@ class _Reader:
                 " at most 64"
             )
             return None
-        kind = self._value(_TYPE)
-        if not isinstance(kind, str) or kind not in KINDS:
-            self._refuse_unknown((*COMMON_KEYS, *(key for each in KINDS.values() for key in each.keys)))
+        kind = self._value(msgspec.structs.replace(_TYPE, allowed=tuple(self._kinds)))
+        if not isinstance(kind, str) or kind not in self._kinds:
+            self._refuse_unknown((*COMMON_KEYS, *(key for each in self._kinds.values() for key in each.keys)))
             return None
-        own_keys = KINDS[kind].keys
+        own_keys = self._kinds[kind].keys
         self._refuse_unknown((*COMMON_KEYS, *own_keys))
         options = {key.name: self._value(key) for key in own_keys}
         filters = FilterSettings(

@@ -339,8 +339,40 @@ SNAPSHOTS: Final = (
         unit="seconds",
     ),
 )
+EXPORTERS: Final = (
+    gauge(
+        "exporter_position",
+        "The offset up to which an exporter has exported, as far as this node knows",
+        labels=("exporter",),
+    ),
+    gauge(
+        "exporter_lag_records",
+        "Committed records that an exporter hasn't exported; none on controllers that aren't active",
+        labels=("exporter",),
+    ),
+    gauge(
+        "exporter_lag_seconds",
+        "Time since an exporter that lags last exported something; none on controllers that aren't active",
+        unit="seconds",
+        labels=("exporter",),
+    ),
+    gauge(
+        "exporters_failing",
+        "1 while an exporter fails or hangs",
+        labels=("exporter",),
+        event="exporter failing",
+    ),
+    counter("exporter_failures", "Attempts to export that failed", labels=("exporter",)),
+    counter(
+        "exporters_restarted",
+        "Times that an exporter had to begin again with a snapshot",
+        labels=("exporter",),
+        event="exporter restarted",
+    ),
+)
 
 DEFINITIONS: Final[Mapping[str, Definition]] = {
-    each.name.removeprefix(PREFIX).removesuffix("_total"): each for each in (*QUORUM, *CONTROLLER, *SNAPSHOTS)
+    each.name.removeprefix(PREFIX).removesuffix("_total"): each
+    for each in (*QUORUM, *CONTROLLER, *SNAPSHOTS, *EXPORTERS)
 }
 """All metrics by own name, without PREFIX and ``_total``."""

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.metrics.counts import Counts
+from kraft_wire.metrics.exporters import Exporters
 from kraft_wire.metrics.windows import Histogram, RecentGrowth, quantile
 from kraft_wire.wire.traffic import Traffic
 
@@ -31,7 +32,7 @@ class Process(msgspec.Struct, frozen=True):
     ``steps`` are the times of the node's steps, ``delays`` those for which the event loop let a probe wait,
     and ``cpu_ms`` is the time for which it used the CPU since the counts began. ``traffic`` are the bytes of
     the connections to other controllers. ``warnings`` count the events of warnings and errors in the log.
-    ``has_static_voters``: controller.quorum.voters is configured.
+    ``has_static_voters``: controller.quorum.voters is configured. ``exporters`` are those of this node.
     """
 
     steps: Histogram
@@ -41,6 +42,7 @@ class Process(msgspec.Struct, frozen=True):
     disk: DiskUse
     warnings: Mapping[str, int]
     has_static_voters: bool
+    exporters: Exporters = Exporters()
 
 
 def event_loop(counts: Counts, process: Process, now_ms: int) -> dict[str, Value]:

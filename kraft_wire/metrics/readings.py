@@ -10,6 +10,7 @@ from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.counts import Counts, Delays
+from kraft_wire.metrics.exporters import exporter_values
 from kraft_wire.metrics.health import Check, readiness
 from kraft_wire.metrics.process import Process, Value, event_loop
 from kraft_wire.protocol.registry import api_name
@@ -46,6 +47,12 @@ def read(node: Node, counts: Counts, process: Process, now: Now) -> dict[str, Va
         **_controller_counts(counts, process.warnings),
         **event_loop(counts, process, now.monotonic_ms),
         **_snapshots(node, counts, now.monotonic_ms),
+        **exporter_values(
+            process.exporters,
+            node.core.high_watermark or 0,
+            is_active=node.is_active,
+            now_ms=now.monotonic_ms,
+        ),
     }
 
 

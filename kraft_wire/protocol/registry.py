@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
+from kraft_wire.protocol import own_messages
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import (
     COORDINATOR_RECORDS,
@@ -18,7 +19,9 @@ from kraft_wire.protocol.messages import (
 )
 
 API_KEYS: Final = tuple(REQUESTS)
-"""Every API key, ascending, including APIs that have no version left."""
+"""Kafka's API keys, ascending, including APIs that have no version left."""
+OWN_API_KEYS: Final = tuple(own_messages.REQUESTS)
+"""The keys of APIs that only kraft-wire has (``schemas/kraft-wire``)."""
 METADATA_RECORD_KEYS: Final = tuple(METADATA_RECORDS)
 """Every id of a record of __cluster_metadata, ascending."""
 
@@ -26,7 +29,9 @@ METADATA_RECORD_KEYS: Final = tuple(METADATA_RECORDS)
 @cache
 def message_class(name: str) -> type[Message]:
     """Return the class of a message by its schema's name. Raises KeyError for an unknown one."""
-    module = import_module(f"kraft_wire.protocol.messages.{MODULES[name]}")
+    own = own_messages.MODULES.get(name)
+    path = f"messages.{MODULES[name]}" if own is None else f"own_messages.{own}"
+    module = import_module(f"kraft_wire.protocol.{path}")
     found: type[Message] = getattr(module, name)
     return found
 
@@ -34,13 +39,13 @@ def message_class(name: str) -> type[Message]:
 @cache
 def request_class(api_key: int) -> type[Message]:
     """Return the request of an API. Raises KeyError for an unknown one."""
-    return message_class(REQUESTS[api_key])
+    return message_class(_request_name(api_key))
 
 
 @cache
 def response_class(api_key: int) -> type[Message]:
     """Return the response of an API. Raises KeyError for an unknown one."""
-    return message_class(RESPONSES[api_key])
+    return message_class(own_messages.RESPONSES.get(api_key) or RESPONSES[api_key])
 
 
 @cache
@@ -60,8 +65,12 @@ def coordinator_record_classes(coordinator: str, record_type: int) -> tuple[type
 
 
 def api_name(api_key: int) -> str:
-    """Return an API's name as Kafka logs it ("CreateTopics"). Raises KeyError for an unknown one."""
-    return REQUESTS[api_key].removesuffix("Request")
+    """Return an API's name as Kafka logs it ("CreateTopics"), or ours. Raises KeyError for an unknown one."""
+    return _request_name(api_key).removesuffix("Request")
+
+
+def _request_name(api_key: int) -> str:
+    return own_messages.REQUESTS.get(api_key) or REQUESTS[api_key]
 
 
 def api_listeners(api_key: int) -> tuple[str, ...]:

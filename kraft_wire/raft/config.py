@@ -17,6 +17,8 @@ from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, Voter, Vote
 
 MAX_RETENTION_BYTES: Final = 100 * 1024 * 1024
 MAX_RETENTION_MS: Final = 604_800_000
+MAX_WANTED_BYTES: Final = 1024 * 1024 * 1024
+MAX_WANTED_MS: Final = 14 * 24 * 3600 * 1000
 
 
 class Randomness(Protocol):
@@ -49,6 +51,8 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     whatever the peer asks for; Kafka has no such limit. When a leader is gone, ``failover_step_ms`` is the
     time for which each voter waits for the one whose turn is before its own; ``failover_spread_ms`` is the
     range of the random delay after an election that nobody won. Negative retention settings mean no limit.
+    Records that exporters want are kept until the log has ``max_wanted_bytes``, or until their snapshot is
+    ``max_wanted_ms`` old.
     With ``auto_join`` this node makes itself a voter (KIP-1186). With ``is_observer_only`` it never votes or
     stands for election, whatever the log says of it, and readers of the log read from it (``serving``).
     Requests on ``drafted_listeners`` get the answers of KIP-853's draft.
@@ -66,6 +70,8 @@ class RaftConfig(QuorumTimings, frozen=True, kw_only=True):
     max_fetch_bytes: int = MAX_BATCH_SIZE_BYTES
     max_retention_bytes: int = MAX_RETENTION_BYTES
     max_retention_ms: int = MAX_RETENTION_MS
+    max_wanted_bytes: int = MAX_WANTED_BYTES
+    max_wanted_ms: int = MAX_WANTED_MS
     cleaning_interval_ms: int = 60_000
     observer_session_timeout_ms: int = 300_000
     auto_join: bool = False

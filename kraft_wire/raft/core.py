@@ -21,6 +21,7 @@ from kraft_wire.raft.events import (
     CanLead,
     Event,
     Flushed,
+    KeepRecords,
     LogTrimmed,
     LogTruncated,
     Now,
@@ -410,5 +411,6 @@ _HANDLERS: Final[dict[type[Event], Callable[[QuorumState, Any], bool | None]]] =
     SnapshotWritten: retention.handle_snapshot_written,
     LogTrimmed: retention.handle_log_trimmed,
     CanLead: _note_can_lead,
+    KeepRecords: retention.handle_keep_records,
     ShutDown: _shut_down,
 }

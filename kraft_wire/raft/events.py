@@ -160,6 +160,13 @@ class CanLead(msgspec.Struct, frozen=True, gc=False):
     can_lead: bool
 
 
+class KeepRecords(msgspec.Struct, frozen=True, gc=False):
+    """Records from this offset on are wanted elsewhere, by exporters. They are kept beyond the limits of
+    retention, up to limits of their own."""
+
+    from_offset: int
+
+
 class ShutDown(msgspec.Struct, frozen=True, gc=False):
     """The node stops gracefully: a leader hands over to another voter if there is one."""
 
@@ -180,5 +187,6 @@ Event = (
     | SnapshotWritten
     | LogTrimmed
     | CanLead
+    | KeepRecords
     | ShutDown
 )

@@ -70,6 +70,7 @@ class QuorumState:
         self.now = Now(0, 0)
         self.cleaning_deadline_ms = 0
         self.is_trimming = False
+        self.wanted_from_offset: int | None = None
         self.is_shutting_down = False
         self.can_lead = True
         self.has_to_pass_records_on = False

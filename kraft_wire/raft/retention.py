@@ -10,7 +10,7 @@ from __future__ import annotations
 from kraft_wire.raft.config import SnapshotInfo
 from kraft_wire.raft.effects import DeleteSnapshot, TrimLog
 from kraft_wire.raft.errors import InvariantViolated
-from kraft_wire.raft.events import LogTrimmed, SnapshotWritten
+from kraft_wire.raft.events import KeepRecords, LogTrimmed, SnapshotWritten
 from kraft_wire.raft.quorum_state import QuorumState
 
 
@@ -52,6 +52,12 @@ def handle_log_trimmed(quorum: QuorumState, event: LogTrimmed) -> None:
     _clean(quorum)
 
 
+def handle_keep_records(quorum: QuorumState, event: KeepRecords) -> None:
+    """Note which records are wanted. Those before may be trimmed now."""
+    quorum.wanted_from_offset = event.from_offset
+    _clean(quorum)
+
+
 def on_deadline(quorum: QuorumState) -> None:
     """Check the limits and the silent observers once per cleaning interval."""
     if quorum.now.monotonic_ms < quorum.cleaning_deadline_ms:
@@ -78,7 +84,11 @@ def _clean(quorum: QuorumState) -> None:
     oldest, following = log.snapshots[0], log.snapshots[1]
     if following.id.end_offset > log.flushed_offset:
         return  # A Fetch names the epoch of our last flushed record, so that record stays.
-    if not (_exceeds_size_limit(quorum) or _exceeds_age_limit(quorum, oldest)):
+    config = quorum.config
+    if not _exceeds(quorum, oldest, config.max_retention_bytes, config.max_retention_ms):
+        return
+    is_wanted = quorum.wanted_from_offset is not None and quorum.wanted_from_offset < following.id.end_offset
+    if is_wanted and not _exceeds(quorum, oldest, config.max_wanted_bytes, config.max_wanted_ms):
         return
     quorum.is_trimming = True
     forgotten = log.advance_start(following.id)
@@ -87,12 +97,8 @@ def _clean(quorum: QuorumState) -> None:
         quorum.emit(DeleteSnapshot(snapshot_id))
 
 
-def _exceeds_size_limit(quorum: QuorumState) -> bool:
-    limit = quorum.config.max_retention_bytes
+def _exceeds(quorum: QuorumState, oldest: SnapshotInfo, max_bytes: int, max_ms: int) -> bool:
+    """Whether log and snapshots are larger than one limit, or the oldest snapshot is older than the other."""
     snapshot_bytes = sum(info.size_bytes for info in quorum.log.snapshots)
-    return 0 <= limit < quorum.log.size_bytes + snapshot_bytes
-
-
-def _exceeds_age_limit(quorum: QuorumState, snapshot: SnapshotInfo) -> bool:
-    limit = quorum.config.max_retention_ms
-    return 0 <= limit < quorum.now.wall_ms - snapshot.last_contained_log_timestamp_ms
+    age_ms = quorum.now.wall_ms - oldest.last_contained_log_timestamp_ms
+    return 0 <= max_bytes < quorum.log.size_bytes + snapshot_bytes or 0 <= max_ms < age_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kraft_wire.controller.decision.api_table import ApiTable
@@ -64,7 +64,12 @@ def open_store(config: ServerConfig) -> Store:
 
 
 def build_node(
-    config: ServerConfig, store: Store, apis: ApiTable, advertised: Sequence[Endpoint], now: Now
+    config: ServerConfig,
+    store: Store,
+    apis: ApiTable,
+    advertised: Sequence[Endpoint],
+    now: Now,
+    exporter_positions: Mapping[str, int],
 ) -> Node:
     """Return the node in the state that its folder holds: the newest snapshot is loaded, and the part of the
     log after it that is known to be committed is applied."""
@@ -78,6 +83,7 @@ def build_node(
         cluster_id=store.properties.cluster_id,
         node_id=config.node_id,
         read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
+        exporter_positions=exporter_positions,
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:
@@ -195,6 +201,8 @@ def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoi
         fetch_snapshot_max_bytes=quorum.fetch_snapshot_max_bytes,
         max_retention_bytes=settings.metadata_max_retention_bytes,
         max_retention_ms=settings.metadata_max_retention_ms,
+        max_wanted_bytes=config.metadata_log.kraft_wire_exporters_max_log_bytes,
+        max_wanted_ms=config.metadata_log.kraft_wire_exporters_max_log_ms,
         auto_join=quorum.auto_join_enable,
         is_observer_only=config.is_observer,
         drafted_listeners=config.drafted_listeners,

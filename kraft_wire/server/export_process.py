@@ -34,6 +34,7 @@ from kraft_wire.exporters.messages import (
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.retries import pause_ms
 from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.metrics.exporters import ExporterFigures
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now
 from kraft_wire.server.exporter_positions import ExporterPositions
@@ -52,13 +53,22 @@ _ERROR_BYTES: Final = 4096
 class ExportProcess:
     """The exporters of one controller (a ``Tap`` of the owner). ``run`` starts and stops their process."""
 
-    def __init__(self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str) -> None:
+    def __init__(
+        self,
+        exporters: Sequence[ExporterSettings],
+        folder: Path,
+        cluster: str,
+        positions: ExporterPositions,
+        reports: ExporterReports,
+    ) -> None:
         self._exporters = tuple(exporters)
         self._folder = folder
         self._cluster = cluster
-        self._reports = ExporterReports()
+        self.figures = {exporter.name: ExporterFigures() for exporter in exporters}
+        """What each exporter has done, for metrics."""
+        self._reports = reports
         self._names = [exporter.name for exporter in self._exporters]
-        self._positions = ExporterPositions(folder, cluster, self._names, self._reports)
+        self._positions = positions
         self._high_watermark = 0
         self._epoch_start = 0
         self._is_active = False
@@ -92,7 +102,6 @@ class ExportProcess:
         goes on."""
         while True:
             await self._until_news_of(leading=True)
-            await self._positions.load()
             failures = 0
             while self._leads:
                 began_s = trio.current_time()
@@ -123,10 +132,12 @@ class ExportProcess:
         except OSError as error:
             return f"{sys.executable} can't be started: {error}"
         self._reports.started(self._names, child.process.pid, self._high_watermark)
+        for figures in self.figures.values():
+            figures.recovered()
+            figures.advanced(_now_ms())
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
-                nursery.start_soon(self._positions.keep)
                 nursery.start_soon(self._feed, child)
                 nursery.start_soon(self._stop_when_lost, child)
                 await self._listen(child)
@@ -137,6 +148,8 @@ class ExportProcess:
         finally:
             with trio.CancelScope(shield=True):
                 await child.end()
+                with trio.move_on_after(STOP_S):
+                    await self._listen(child)  # what it told last
                 await child.close()
                 with trio.move_on_after(STOP_S):
                     await self._positions.write()
@@ -175,12 +188,20 @@ class ExportProcess:
         match told:
             case Exported(exporter, position):
                 self._positions.note(exporter, position)
+                self.figures[exporter].advanced(_now_ms())
             case Failing():
                 self._reports.failing(told)
+                self.figures[told.exporter].failed(told.failures)
             case Recovered():
                 self._reports.recovered(told)
+                self.figures[told.exporter].recovered()
             case Restarted():
                 self._reports.restarted(told)
+                self.figures[told.exporter].restarts += 1
+
+
+def _now_ms() -> int:
+    return int(trio.current_time() * 1000)
 
 
 class _Child:

@@ -27,7 +27,10 @@ CORRUPT_SUFFIX: Final = ".corrupt"
 
 
 class ExporterPositions:
-    """The positions of these exporters, in memory and on disk. The disk is only touched in threads."""
+    """The positions of these exporters, in memory and on disk. The disk is only touched in threads.
+
+    ``known`` always is the same dictionary: the node answers followers from it.
+    """
 
     def __init__(
         self, folder: Path, cluster: str, exporters: Collection[str], reports: ExporterReports
@@ -49,14 +52,16 @@ class ExporterPositions:
         except (OSError, DiskFailed, MalformedFile) as error:
             self._reports.positions_lost(self._path, str(error))
             self._written = {}
-        self.known = kept(self._written, self._exporters)
+        self.known.clear()
+        self.known.update(kept(self._written, self._exporters))
         if self.known != self._written:
             self._changed.set()
 
     def note(self, exporter: str, position: int) -> None:
-        """Take note of a position; it is written soon."""
-        self.known[exporter] = position
-        self._changed.set()
+        """Take note of a position; it is written soon. Those of other exporters don't count."""
+        if exporter in self._exporters and self.known.get(exporter) != position:
+            self.known[exporter] = position
+            self._changed.set()
 
     async def keep(self) -> None:
         """Write the positions when they change, until cancelled."""

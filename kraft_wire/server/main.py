@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kraft_wire.controller.apis import CONTROLLER_APIS, OBSERVER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, OBSERVER_APIS
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
@@ -28,9 +28,10 @@ from kraft_wire.storage.store import Store
 from kraft_wire.wire.dialect import Dialect
 
 if TYPE_CHECKING:
+    from kraft_wire.controller.decision.api_table import ApiTable
     from kraft_wire.controller.node.node import Node
     from kraft_wire.raft.membership.voters import Peer
-    from kraft_wire.server.export_process import ExportProcess
+    from kraft_wire.server.exporters import Exporters
     from kraft_wire.server.http.monitor import Monitor
 
 SIGNALLED = 128
@@ -64,15 +65,16 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     if when_bound is not None:
         when_bound()
     endpoints = advertised(config.advertised_listeners, bound)
-    apis = OBSERVER_APIS if config.is_observer else CONTROLLER_APIS
-    node = build_node(config, store, apis, endpoints, read_clocks())
+    apis = _apis(config)
+    export = _exporters(config, store)
+    positions = {} if export is None else export.positions
+    node = build_node(config, store, apis, endpoints, read_clocks(), positions)
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
-    monitor = _monitor(node, store, config) if http_bound else None
+    monitor = _monitor(node, store, config, export) if http_bound else None
     http_files = 0 if monitor is None else monitor.files
-    export = _export_process(config, store)
-    taps: list[Tap] = [NodeReports(), watch, *([] if export is None else [export])]
+    taps: list[Tap] = [NodeReports(), watch, *([] if export is None else [export.process])]
     owner = NodeOwner(
         node,
         store,
@@ -103,7 +105,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(warm_up, owner.settled, apis)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
-                nursery.start_soon(export.run)
+                nursery.start_soon(export.run, lambda: node.core.leader_peer, owner.keep_records)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)
@@ -123,8 +125,9 @@ def _close_peers(node: Node) -> list[Peer]:
     return [] if node.core.is_observer_only else node.core.other_voters
 
 
-def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
+def _monitor(node: Node, store: Store, config: ServerConfig, export: Exporters | None) -> Monitor:
     """Return the monitor of a node. Nodes without an HTTP listener don't pay for its modules."""
+    from kraft_wire.metrics.exporters import Exporters as ExportersShown
     from kraft_wire.server.http.monitor import Monitor
 
     return Monitor(
@@ -133,16 +136,25 @@ def _monitor(node: Node, store: Store, config: ServerConfig) -> Monitor:
         store.log,
         store.folder.partition_path,
         has_static_voters=bool(config.voters),
+        exporters=ExportersShown() if export is None else export.shown,
     )
 
 
-def _export_process(config: ServerConfig, store: Store) -> ExportProcess | None:
+def _apis(config: ServerConfig) -> ApiTable:
+    if config.is_observer:
+        return OBSERVER_APIS
+    return EXPORTER_APIS if config.exporters else CONTROLLER_APIS
+
+
+def _exporters(config: ServerConfig, store: Store) -> Exporters | None:
     """Return the exporters. Controllers without any don't pay for their modules."""
     if not config.exporters:
         return None
-    from kraft_wire.server.export_process import ExportProcess
+    from kraft_wire.server.exporters import Exporters
 
-    return ExportProcess(config.exporters, store.folder.partition_path, store.properties.cluster_id)
+    return Exporters(
+        config.exporters, store.folder.partition_path, store.properties.cluster_id, config.node_id
+    )
 
 
 async def _serve_http(bound: Sequence[Bound], monitor: Monitor | None, owner: NodeOwner) -> None:

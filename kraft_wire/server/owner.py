@@ -22,6 +22,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.effects import ReadyToStop, RoleChanged, VotersChanged
 from kraft_wire.raft.events import (
     Failure,
+    KeepRecords,
     Now,
     RequestAbandoned,
     RequestFailed,
@@ -122,6 +123,10 @@ class NodeOwner:
     def submit(self, request: ApiRequest) -> None:
         """Serve a request that a connection received."""
         self._step(request)
+
+    def keep_records(self, from_offset: int) -> None:
+        """Keep the records from an offset on, as far as the limits for them allow."""
+        self._step(KeepRecords(from_offset))
 
     def abandon(self, slot: Slot) -> None:
         """Forget a request: its connection was closed before the response."""

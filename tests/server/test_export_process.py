@@ -20,6 +20,7 @@ from kraft_wire.exporters.settings import ExporterSettings, read_exporters
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now, Tick
 from kraft_wire.server.export_process import ExportProcess
+from kraft_wire.server.exporters import Exporters
 
 CLUSTER = "q3YRw3NrQz6yVPNUPcbbDA"
 GIVE_UP_S = 30.0
@@ -50,11 +51,11 @@ def _program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 @asynccontextmanager
 async def _running(folder: Path) -> AsyncIterator[ExportProcess]:
-    process = ExportProcess(_exporters(folder), folder, CLUSTER)
+    exporters = Exporters(_exporters(folder), folder, CLUSTER, 1)
     with trio.fail_after(GIVE_UP_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(process.run)
-            yield process
+            nursery.start_soon(exporters.run, lambda: None, lambda from_offset: None)
+            yield exporters.process
             nursery.cancel_scope.cancel()
 
 

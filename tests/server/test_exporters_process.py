@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,39 @@ def test_a_new_leader_exports_and_the_old_one_stops(tmp_path: Path) -> None:
             old.resume()
         old.wait_for("exporters stopped")
         offsets = [line["offset"] for line in _lines(folder)]
-        assert (offsets[0], len(offsets)) == (0, len(set(offsets)))
+        assert len(offsets) == len(set(offsets))
+
+
+def _has_position(controller: ControllerProcess, position: int) -> bool:
+    if not (controller.log_dir / POSITIONS_FILE).exists():
+        return False
+    return _positions(controller).get("audit", 0) >= position
+
+
+def test_a_new_leader_exports_from_where_the_old_one_was(tmp_path: Path) -> None:
+    with three_controllers(tmp_path) as controllers:
+        for id in list(controllers.processes):
+            controllers.kill(id)
+        for id in (1, 2, 3):
+            keys = _keys(tmp_path / str(id), audit="0")
+            with controllers.file(id).open("a") as file:
+                file.writelines(f"{key}={value}\n" for key, value in keys.items())
+            controllers.start_one(id)
+        controllers.write(range(5))
+        leader = controllers.leader()
+        old_folder = tmp_path / str(leader) / "audit"
+        _wait_for_value(old_folder, 4)
+        position = _lines(old_folder)[-1]["offset"] + 1
+        others = [controllers.processes[id] for id in (1, 2, 3) if id != leader]
+        for other in others:
+            wait_until(partial(_has_position, other, position), "the position")
+        controllers.kill(leader)
+        controllers.write(range(5, 10))
+        (new_leader,) = {controllers.leader()}
+        new_folder = tmp_path / str(new_leader) / "audit"
+        _wait_for_value(new_folder, 9)
+        assert _lines(new_folder)[0]["offset"] >= position
+        assert not _has_value(new_folder, 4)
 
 
 def test_without_exporters_nothing_of_them_is_imported(tmp_path: Path) -> None:

@@ -397,12 +397,10 @@ def the_log_is_trimmed_without_a_snapshot(patch: Patch) -> None:
     """KAFKA-14238."""
 
     def _clean(quorum: QuorumState) -> None:
-        offset = quorum.committed_offset
-        if (
-            quorum.is_trimming
-            or offset <= quorum.log.start_offset
-            or not retention._exceeds_size_limit(quorum)
-        ):
+        offset, limit = quorum.committed_offset, quorum.config.max_retention_bytes
+        snapshot_bytes = sum(info.size_bytes for info in quorum.log.snapshots)
+        is_small = not 0 <= limit < quorum.log.size_bytes + snapshot_bytes
+        if quorum.is_trimming or offset <= quorum.log.start_offset or is_small:
             return
         quorum.is_trimming = True
         quorum.log.start_offset = offset

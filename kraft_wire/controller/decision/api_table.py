@@ -15,7 +15,7 @@ import msgspec
 from kraft_wire.controller.decision.error_responses import TOP_LEVEL, ErrorForm, failed_response
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.registry import API_KEYS, api_name, request_class, response_class
+from kraft_wire.protocol.registry import API_KEYS, OWN_API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 from kraft_wire.wire.refused_items import NamedItems
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kraft_wire.controller.decision.context import Context, ControllerState, Result
     from kraft_wire.security.authorization import Resource
 
-_KEYS: Final = {api_name(key): key for key in API_KEYS}
+_KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 
@@ -60,12 +60,13 @@ class AnsweredBy(Enum):
 class Api(msgspec.Struct, frozen=True):
     """One row of the table.
 
-    ``name`` is Kafka's, such as "CreateTopics". ``requires`` is the permission that the whole request needs:
-    the node checks it. Handlers check the permissions of single items themselves. ``load_handler`` imports
-    the module of the handler, so that it is loaded with the first request only. ``is_forwardable`` is Kafka's
-    ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API ``reads_in_pieces`` if its
-    handler changes nothing and may take several steps. It ``searches_log`` if the log is read for a request.
-    A request may have ``entries_factor`` times the entries of other requests.
+    ``name`` is Kafka's, such as "CreateTopics", or that of an API of ours. ``requires`` is the permission
+    that the whole request needs: the node checks it. Handlers check the permissions of single items
+    themselves. ``load_handler`` imports the module of the handler, so that it is loaded with the first
+    request only. ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an
+    Envelope. An API ``reads_in_pieces`` if its handler changes nothing and may take several steps. It
+    ``searches_log`` if the log is read for a request. A request may have ``entries_factor`` times the entries
+    of other requests.
     """
 
     name: str

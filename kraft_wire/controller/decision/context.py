@@ -105,6 +105,8 @@ class ControllerState(msgspec.Struct):
     ``slice_limits`` say how much of a work is done in one step. ``kraft_version_problem`` is raft's answer to
     whether kraft.version can get a level: None, or why not. ``read_here`` are the addresses of a node that
     only observes, by listener: consumers are to read from it. It is empty on a controller.
+    ``exporter_positions`` has the offset up to which each exporter of this node has exported; the node's
+    owner keeps it up to date.
     """
 
     metadata: MetadataState
@@ -122,6 +124,7 @@ class ControllerState(msgspec.Struct):
     slice_limits: SliceLimits = SliceLimits()
     read_here: Mapping[str, tuple[str, int]] = {}
     kraft_version_problem: Callable[[int], str | None] = _no_problem
+    exporter_positions: Mapping[str, int] = {}
 
     @property
     def leaving_broker_ids(self) -> set[int]:

@@ -12,11 +12,12 @@ import re
 import stat
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import trio
 
+from kraft_wire.exporters.json_form import json_text
 from kraft_wire.exporters.records import ExportBatch, ExportRecord
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
@@ -27,7 +28,6 @@ SUFFIX: Final = ".jsonl"
 _MODE: Final = 0o640
 """Records may hold secrets, such as the keys of SCRAM users."""
 _BLOCK_BYTES: Final = 64 * 1024
-_ENCODER: Final = msgspec.json.Encoder()
 
 
 class JsonLinesSettings(
@@ -48,20 +48,8 @@ def make_sink(exporter: ExporterSettings) -> JsonLines:
 
 
 def line_of(cluster: str, record: ExportRecord) -> bytes:
-    """Return a record as a line. A record that can't be decoded has its bytes, as Base64, and the reason."""
-    line: dict[str, Any] = {
-        "cluster": cluster,
-        "offset": record.offset,
-        "index": record.index,
-        "epoch": record.epoch,
-        "timestamp": record.timestamp_ms,
-        "type": record.type,
-        "version": record.version,
-        "data": record.data,
-    }
-    if record.problem:
-        line |= {"undecoded": record.problem, "raw": record.value}
-    return _ENCODER.encode(line) + b"\n"
+    """Return a record as a line."""
+    return json_text(cluster, record) + b"\n"
 
 
 class JsonLines:

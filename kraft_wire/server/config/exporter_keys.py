@@ -17,9 +17,11 @@ def exporters(reader: ConfigReader) -> tuple[ExporterSettings, ...]:
     keys = reader.beginning_with(EXPORTER_PREFIX)
     if not names and not keys:
         return ()
-    from kraft_wire.exporters.settings import read_exporters
+    from kraft_wire.exporters.installed import find_kinds
+    from kraft_wire.exporters.settings import read_exporters, types_in
 
-    found, problems = read_exporters(names, keys)
-    for problem in problems:
+    kinds, missing = find_kinds(types_in(keys))
+    found, problems = read_exporters(names, keys, kinds)
+    for problem in (*missing, *problems):
         reader.problem(problem)
     return found

@@ -17,7 +17,7 @@ import msgspec
 
 from kraft_wire.configs.own_keys import MAX_HELD_BYTES
 from kraft_wire.controller.settings import Settings
-from kraft_wire.raft.config import QuorumTimings
+from kraft_wire.raft.config import MAX_WANTED_BYTES, MAX_WANTED_MS, QuorumTimings
 from kraft_wire.server.config.controller_listeners import (
     advertised_controller_listeners,
     controller_listeners,
@@ -96,6 +96,8 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_segment_bytes: int = 1024 * 1024 * 1024
     metadata_log_segment_ms: int = 604_800_000
     internal_metadata_log_segment_bytes: int | None = None
+    kraft_wire_exporters_max_log_bytes: int = MAX_WANTED_BYTES
+    kraft_wire_exporters_max_log_ms: int = MAX_WANTED_MS
 
     @property
     def segment_bytes(self) -> int:

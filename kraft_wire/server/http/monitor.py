@@ -14,6 +14,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from kraft_wire.controller.node.node import Node
 from kraft_wire.metrics.counts import Counts
+from kraft_wire.metrics.exporters import Exporters
 from kraft_wire.metrics.families import families
 from kraft_wire.metrics.health import readiness
 from kraft_wire.metrics.process import DiskUse, Process
@@ -44,6 +45,7 @@ class Monitor:
         folder: Path,
         *,
         has_static_voters: bool,
+        exporters: Exporters,
     ) -> None:
         """``log`` is the node's, in ``folder``. The CPU time of the calling thread counts."""
         self.counts = Counts(node, clocks())
@@ -52,6 +54,7 @@ class Monitor:
         self._log = log
         self._folder = folder
         self._has_static_voters = has_static_voters
+        self._exporters = exporters
         self._collector = ProcessCollector(registry=None)
         self._delays = Histogram(LATENCY_BOUNDS_MS)
         self._began_cpu_s = time.thread_time()
@@ -82,6 +85,7 @@ class Monitor:
             disk=self._disk_use(),
             warnings=self._warnings.by_event,
             has_static_voters=self._has_static_voters,
+            exporters=self._exporters,
         )
         yield from families(read(self._node, self.counts, process, self._clocks()))
         yield from self._collector.collect()

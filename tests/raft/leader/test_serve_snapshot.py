@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.fetch_snapshot_response import (
 from kraft_wire.raft.config import DurableState, SnapshotInfo
 from kraft_wire.raft.effects import DeleteSnapshot, Effect, ReplySnapshotBytes, TrimLog
 from kraft_wire.raft.errors import InvariantViolated
-from kraft_wire.raft.events import LogTrimmed, Now, ShutDown, SnapshotWritten
+from kraft_wire.raft.events import KeepRecords, LogTrimmed, Now, ShutDown, SnapshotWritten
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voters import VoterSet
 from tests.raft.lone_node import (
@@ -212,6 +212,21 @@ def test_limits_are_looked_at_every_minute() -> None:
     assert removals(node.pass_ms(MINUTE_MS - 1)) == []
     assert len(removals(node.pass_ms(1))) == 2
     assert node.core.next_deadline_ms() == 1_000 + 2 * MINUTE_MS
+
+
+def test_records_that_are_wanted_are_kept_beyond_the_limits() -> None:
+    node = trimmable(max_retention_bytes=0, max_retention_ms=NO_LIMIT)
+    assert removals(node.step(KeepRecords(2))) == []
+    assert removals(node.write_snapshot(size_bytes=1_000)) == []
+    assert removals(node.step(KeepRecords(3))) == [TrimLog(3), DeleteSnapshot(SnapshotId(2, 1))]
+
+
+def test_records_that_are_wanted_are_kept_up_to_limits_of_their_own() -> None:
+    for limits in ({"max_wanted_bytes": 0}, {"max_wanted_ms": 1}):
+        node = trimmable(max_retention_bytes=0, max_retention_ms=NO_LIMIT, **limits)
+        node.pass_ms(10)
+        node.step(KeepRecords(2))
+        assert removals(node.write_snapshot(size_bytes=1_000))[:1] == [TrimLog(3)]
 
 
 def several_snapshots(**settings: int) -> LoneNode:

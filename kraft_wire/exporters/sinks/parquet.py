@@ -1,0 +1,165 @@
+"""Write records to Parquet files: ``NAME-OFFSET-INDEX-TIME.parquet``, named after the first record and the
+time of its export in nanoseconds. No name comes twice.
+
+Nobody can read a Parquet file without its end. So each batch is a file of its own, which is on stable storage
+under its name before its records count as exported. ``FOLD`` small files become one, as soon as there are so
+many of about one size. A folded file names in its metadata what it holds: after a crash, what is left of that
+is deleted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import trio
+
+from kraft_wire.exporters.arrow_rows import SCHEMA, table_of
+from kraft_wire.exporters.records import ExportBatch
+from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.lake.flushing import flush
+
+SUFFIX: Final = ".parquet"
+FOLD: Final = 16
+FOLDED: Final = b"kraft.wire.folded"
+_MODE: Final = 0o640
+
+
+class ParquetSettings(msgspec.Struct, frozen=True, rename={"max_file_bytes": "max.file.bytes"}):
+    """The options of this kind of sink (``kinds.py``)."""
+
+    path: str
+    max_file_bytes: int
+
+
+def make_sink(exporter: ExporterSettings) -> ParquetFiles:
+    """Return the sink of an exporter."""
+    return ParquetFiles(exporter.name, msgspec.convert(exporter.options, ParquetSettings))
+
+
+class ParquetFiles:
+    """A ``Sink`` of files in one folder. Another process that writes files of the same exporter there is an
+    error."""
+
+    def __init__(self, name: str, settings: ParquetSettings) -> None:
+        self._name = name
+        self._settings = settings
+        self._folder = Path(settings.path)
+        self._lock = -1
+        self._levels: list[list[Path]] = []
+        """Files that are to be folded: those of level n hold FOLD to the power of n batches."""
+
+    async def open(self) -> None:
+        await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
+
+    async def export(self, batch: ExportBatch) -> None:
+        await trio.to_thread.run_sync(self._export, batch, abandon_on_cancel=True)
+
+    async def close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _open(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self._folder / f".{self._name}.lock")
+        for path in self._folder.glob(f".{self._name}-*{SUFFIX}.part"):
+            path.unlink()
+        for path in self._files():
+            if path.exists():
+                self._delete_folded(path)
+        small = [path for path in self._files() if self._is_small(path)]
+        self._levels = [small[-(FOLD - 1) :]]
+
+    def _files(self) -> list[Path]:
+        name = re.compile(re.escape(self._name) + r"-[0-9]{20}-[0-9]+-[0-9]+" + re.escape(SUFFIX))
+        return sorted(path for path in self._folder.iterdir() if name.fullmatch(path.name))
+
+    def _is_small(self, path: Path) -> bool:
+        return path.stat().st_size * FOLD < self._settings.max_file_bytes
+
+    def _delete_folded(self, path: Path) -> None:
+        """Delete what is left of the files that a file was folded from."""
+        try:
+            metadata = pq.read_metadata(path).metadata or {}
+        except pa.ArrowInvalid as error:
+            raise SinkFailed(f"{path} is damaged: {error}; move it away") from None
+        for name in msgspec.json.decode(metadata.get(FOLDED, b"[]"), type=list[str]):
+            if name != path.name:
+                (self._folder / name).unlink(missing_ok=True)
+
+    def _export(self, batch: ExportBatch) -> None:
+        first = batch.records[0]
+        place = f"{first.offset:020d}-{first.index}-{time.time_ns()}"
+        path = self._folder / f"{self._name}-{place}{SUFFIX}"
+        part = _part_of(path)
+        with _writer(part, SCHEMA) as writer:
+            writer.write_table(table_of(batch))
+        self._publish(part, path)
+        self._note(path, 0)
+
+    def _publish(self, part: Path, path: Path) -> None:
+        part.chmod(_MODE)
+        flush([part])
+        part.replace(path)
+        flush([self._folder])
+
+    def _note(self, path: Path, level: int) -> None:
+        """Add a file to its level, and fold the level if it is full."""
+        if level == len(self._levels):
+            self._levels.append([])
+        files = self._levels[level]
+        files.append(path)
+        if len(files) < FOLD:
+            return
+        self._levels[level] = []
+        folded = self._fold(files)
+        if self._is_small(folded):
+            self._note(folded, level + 1)
+
+    def _fold(self, files: list[Path]) -> Path:
+        """Put files together into one with the name of the first, and return it."""
+        path = files[0]
+        part = _part_of(path)
+        names = msgspec.json.encode([each.name for each in files])
+        with _writer(part, SCHEMA.with_metadata({FOLDED: names})) as writer:
+            for each in files:
+                with pq.ParquetFile(each) as file:
+                    for group in range(file.num_row_groups):
+                        writer.write_table(file.read_row_group(group).replace_schema_metadata(None))
+        self._publish(part, path)
+        self._delete_folded(path)
+        return path
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, compression="zstd")
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def _locked(path: Path) -> int:
+    """Make sure that nobody else writes files of this exporter, such as that of a controller that led before.
+    Returns the file that holds the lock."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise SinkFailed(
+            f"{path}: another process writes files of this exporter; give each exporter a folder or a name"
+        ) from None
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd

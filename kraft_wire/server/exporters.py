@@ -1,0 +1,69 @@
+"""The exporters of a controller: their process while it leads, their positions always."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from kraft_wire.exporters.positions import lowest
+from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.metrics.exporters import Exporters as Shown
+from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.server.export_process import ExportProcess
+from kraft_wire.server.exporter_positions import ExporterPositions
+from kraft_wire.server.leaders_positions import LeadersPositions
+from kraft_wire.server.reports.exporters import ExporterReports
+
+KEEP_INTERVAL_S: Final = 1.0
+"""How often the log learns what is exported."""
+
+
+class Exporters:
+    """All exporters of a node. ``process`` is a ``Tap`` of the owner."""
+
+    def __init__(
+        self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str, node_id: int
+    ) -> None:
+        self._names = [exporter.name for exporter in exporters]
+        reports = ExporterReports()
+        self._positions = ExporterPositions(folder, cluster, self._names, reports)
+        self._cluster = cluster
+        self._client_id = f"exporters-client-{node_id}"
+        self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
+
+    @property
+    def shown(self) -> Shown:
+        """What metrics show. It is kept up to date."""
+        return Shown(self.process.figures, self._positions.known)
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The offset up to which each exporter has exported, as far as this node knows. It is kept up to
+        date."""
+        return self._positions.known
+
+    async def run(self, leader: Callable[[], Peer | None], keep_records: Callable[[int], None]) -> None:
+        """Export while this node leads, and follow the positions of the leader otherwise, until cancelled.
+
+        ``leader`` returns the one that this node follows. ``keep_records`` is told from which offset on
+        records aren't exported yet, whenever that moves.
+        """
+        await self._positions.load()
+        following = LeadersPositions(self._positions, leader, self._cluster, self._client_id)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._positions.keep)
+            nursery.start_soon(following.run)
+            nursery.start_soon(self.process.run)
+            nursery.start_soon(self._keep_log, keep_records)
+
+    async def _keep_log(self, keep_records: Callable[[int], None]) -> None:
+        told: int | None = None
+        while True:
+            wanted = lowest(self._positions.known, self._names)
+            if wanted is not None and wanted != told:
+                keep_records(wanted)
+                told = wanted
+            await trio.sleep(KEEP_INTERVAL_S)
