@@ -6,29 +6,31 @@ from __future__ import annotations
 from typing import Final
 
 MODULES: Final[dict[str, str]] = {
-    "ExporterPositionsRequest": "exporter_positions_request",
-    "ExporterPositionsResponse": "exporter_positions_response",
+    'ExporterPositionsRequest': 'exporter_positions_request',
+    'ExporterPositionsResponse': 'exporter_positions_response',
 }
 """Every message's module."""
 
 REQUESTS: Final[dict[int, str]] = {
-    10000: "ExporterPositionsRequest",
+    10000: 'ExporterPositionsRequest',
 }
 """Requests by API key."""
 
 RESPONSES: Final[dict[int, str]] = {
-    10000: "ExporterPositionsResponse",
+    10000: 'ExporterPositionsResponse',
 }
 """Responses by API key."""
 
-METADATA_RECORDS: Final[dict[int, str]] = {}
+METADATA_RECORDS: Final[dict[int, str]] = {
+}
 """Records of __cluster_metadata by id."""
 
-COORDINATOR_RECORDS: Final[dict[str, dict[int, tuple[str, str]]]] = {}
+COORDINATOR_RECORDS: Final[dict[str, dict[int, tuple[str, str]]]] = {
+}
 """Keys and values in the coordinators' topics, by coordinator and record type."""
 
 LISTENERS: Final[dict[int, tuple[str, ...]]] = {
-    10000: ("controller",),
+    10000: ('controller',),
 }
 """The kinds of servers that serve an API."""
 

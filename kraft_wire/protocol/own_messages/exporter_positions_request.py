@@ -9,10 +9,7 @@ from kraft_wire.protocol.fast_read import long_string, nullable_string_readers, 
 from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
-    Message,
-    decode_message_carefully,
-    encode_message_carefully,
-    refuse_position,
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
 )
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
@@ -23,14 +20,14 @@ _read_nullable_string_B = nullable_string_readers("B")
 class ExporterPositionsRequest(Message, gc=False):
     """Request, API key 10000, version 0, flexible from 0."""
 
-    NAME: ClassVar[str] = "ExporterPositionsRequest"
+    NAME: ClassVar[str] = 'ExporterPositionsRequest'
     API_KEY: ClassVar[int] = 10000
-    KIND: ClassVar[str] = "request"
+    KIND: ClassVar[str] = 'request'
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("cluster_id", "clusterId", "string", (0, 0), nullable=(0, 0), flexible_from=0),
+        Field('cluster_id', 'clusterId', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
     )
 
     cluster_id: str | None = None
@@ -72,8 +69,7 @@ class ExporterPositionsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos, tags)
                 return ExporterPositionsRequest(
-                    cluster_id.decode() if cluster_id_size else None,
-                    unknown,
+                    cluster_id.decode() if cluster_id_size else None, unknown,
                 ), pos
         except DECODE_FAULTS:
             pass
@@ -88,15 +84,13 @@ class ExporterPositionsRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 else:
                     cluster_id_raw, cluster_id_size = b"", 0
-                return b"".join(
-                    (
-                        SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
-                        cluster_id_raw,
-                        write_tags((), self.unknown_tagged_fields)
-                        if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
-                        else b"\0",
-                    )
-                )
+                return b"".join((
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    write_tags((), self.unknown_tagged_fields)
+                    if self.unknown_tagged_fields is not NO_UNKNOWN_TAGS
+                    else b"\0",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []
@@ -107,4 +101,4 @@ class ExporterPositionsRequest(Message, gc=False):
         out.append(self.encode(version))
 
 
-use_compiled(ExporterPositionsRequest, "02d1435754a411d7")
+use_compiled(ExporterPositionsRequest, '02d1435754a411d7')

@@ -7,19 +7,12 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import (
-    long_count,
-    long_string,
-    nullable_string_readers,
-    read_unknown_tags,
-    string_readers,
+    long_count, long_string, nullable_string_readers, read_unknown_tags, string_readers,
 )
 from kraft_wire.protocol.fast_write import NO_UNKNOWN_TAGS, SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import (
-    Message,
-    decode_message_carefully,
-    encode_message_carefully,
-    refuse_position,
+    Message, decode_message_carefully, encode_message_carefully, refuse_position,
 )
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.tier import use_compiled
@@ -38,11 +31,11 @@ class Position(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("exporter", "exporter", "string", (0, 0), flexible_from=0),
-        Field("next_offset", "nextOffset", "int64", (0, 0), flexible_from=0),
+        Field('exporter', 'exporter', 'string', (0, 0), flexible_from=0),
+        Field('next_offset', 'nextOffset', 'int64', (0, 0), flexible_from=0),
     )
 
-    exporter: str = ""
+    exporter: str = ''
     """string, version 0."""
     next_offset: int = 0
     """int64, version 0."""
@@ -52,17 +45,17 @@ class Position(Structure, gc=False):
 class ExporterPositionsResponse(Message, gc=False):
     """Response, API key 10000, version 0, flexible from 0."""
 
-    NAME: ClassVar[str] = "ExporterPositionsResponse"
+    NAME: ClassVar[str] = 'ExporterPositionsResponse'
     API_KEY: ClassVar[int] = 10000
-    KIND: ClassVar[str] = "response"
+    KIND: ClassVar[str] = 'response'
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("throttle_time_ms", "throttleTimeMs", "int32", (0, 0), flexible_from=0),
-        Field("error_code", "errorCode", "int16", (0, 0), flexible_from=0),
-        Field("error_message", "errorMessage", "string", (0, 0), nullable=(0, 0), flexible_from=0),
-        Field("positions", "positions", "struct", (0, 0), array=True, struct=Position, flexible_from=0),
+        Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
+        Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
+        Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
+        Field('positions', 'positions', 'struct', (0, 0), array=True, struct=Position, flexible_from=0),
     )
 
     throttle_time_ms: int = 0
@@ -77,10 +70,7 @@ class ExporterPositionsResponse(Message, gc=False):
 
     @staticmethod
     def decode(
-        data: bytes,
-        version: int,
-        pos: int = 0,
-        ends: list[int] | None = None,
+        data: bytes, version: int, pos: int = 0, ends: list[int] | None = None,
     ) -> ExporterPositionsResponse:
         start = pos
         try:
@@ -104,13 +94,8 @@ class ExporterPositionsResponse(Message, gc=False):
                             pos += exporter_size + 9
                         else:
                             (
-                                (
-                                    exporter,
-                                    next_offset,
-                                    tags,
-                                ),
-                                pos,
-                            ) = long_string(data, pos + 1, exporter_size, "qB")
+                                exporter, next_offset, tags,
+                            ), pos = long_string(data, pos + 1, exporter_size, "qB")
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos, tags)
@@ -121,11 +106,8 @@ class ExporterPositionsResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags_2)
                     pos -= 1
                 message = ExporterPositionsResponse(
-                    throttle_time_ms,
-                    error_code,
-                    error_message.decode() if error_message_size else None,
-                    positions,
-                    unknown_2,
+                    throttle_time_ms, error_code, error_message.decode() if error_message_size else None,
+                    positions, unknown_2,
                 )
                 if ends is not None:
                     ends.append(pos + 1)
@@ -167,8 +149,7 @@ class ExporterPositionsResponse(Message, gc=False):
                     exporter_size = len(exporter_raw) + 1
                     out += (
                         SIZES[exporter_size] if exporter_size < 128 else string_size(exporter_size),
-                        exporter_raw,
-                        _write_q(item.next_offset),
+                        exporter_raw, _write_q(item.next_offset),
                         write_tags((), item.unknown_tagged_fields)
                         if item.unknown_tagged_fields is not NO_UNKNOWN_TAGS
                         else b"\0",
@@ -185,4 +166,4 @@ class ExporterPositionsResponse(Message, gc=False):
         encode_message_carefully(self, out, version)
 
 
-use_compiled(ExporterPositionsResponse, "a91e5075d4def112")
+use_compiled(ExporterPositionsResponse, 'a91e5075d4def112')
