@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraft_wire.controller.partitions.partition_change import Election
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import ErrorCode, cut_message
 from kraft_wire.protocol.messages.elect_leaders_response import PartitionResult
 
 
@@ -26,4 +26,4 @@ def failure(index: int, election: Election, replicas: Sequence[int]) -> Partitio
 
 def refusal(index: int, code: ErrorCode, message: str) -> PartitionResult:
     """Return the result of a partition for which no election was held."""
-    return PartitionResult(partition_id=index, error_code=code, error_message=message)
+    return PartitionResult(partition_id=index, error_code=code, error_message=cut_message(message))

@@ -24,6 +24,7 @@ from kraft_wire.protocol.messages.fetch_response import (
     PartitionData,
 )
 
+FIRST_VERSION_WITH_LEADER: Final = 12
 FIRST_VERSION_WITH_TOPIC_IDS: Final = 13
 NEW_SESSION: Final = 0
 NO_SESSION: Final = -1
@@ -165,7 +166,8 @@ def _partition(topic: FetchTopic, asked: FetchPartition, version: int, view: Log
         aborted_transactions=None,
         records=b"",
     )
-    if answer.error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+    is_elsewhere = answer.error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+    if is_elsewhere and version >= FIRST_VERSION_WITH_LEADER:
         answer.current_leader = LeaderIdAndEpoch(leader_id=view.leader_id, leader_epoch=view.epoch)
     if not answer.error_code and view.high_watermark is not None:
         answer.high_watermark = answer.last_stable_offset = view.high_watermark

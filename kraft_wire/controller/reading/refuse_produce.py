@@ -13,7 +13,7 @@ from typing import Final
 from kraft_wire.controller.decision.context import Context, ControllerState, Result, refused
 from kraft_wire.controller.reading import NO_OFFSET
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import ErrorCode, cut_message
 from kraft_wire.protocol.messages.produce_request import ProduceRequest, TopicProduceData
 from kraft_wire.protocol.messages.produce_response import (
     PartitionProduceResponse,
@@ -44,7 +44,7 @@ def _reason(topic: TopicProduceData, version: int, context: Context) -> tuple[Er
         return error.code, error.message
     if name == CLUSTER_METADATA:
         return ErrorCode.INVALID_TOPIC_EXCEPTION, f"{CLUSTER_METADATA} is read only"
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"a controller has no topic {name}"
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, cut_message(f"a controller has no topic {name}")
 
 
 def _refusal(topic: TopicProduceData, code: ErrorCode, message: str) -> TopicProduceResponse:

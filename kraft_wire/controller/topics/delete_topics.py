@@ -19,7 +19,7 @@ from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Records
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.metadata.topic_removals import TopicRemovals
-from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.errors import ApiError, ErrorCode, cut_message
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from kraft_wire.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from kraft_wire.protocol.uuid import Uuid
@@ -86,7 +86,7 @@ def _delete(
         if state.metadata.topics.find_rows(topic_id) is None:
             by_id, by_name = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             result.error_code = int(by_id if topic_id in given_by_id else by_name)
-            result.error_message = f"there is no topic {name}"
+            result.error_message = cut_message(f"there is no topic {name}")
         else:
             present.append(topic_id)
         results.append(result)
@@ -178,5 +178,7 @@ class _Wanted:
         self, name: str | None, topic_id: Uuid, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST
     ) -> None:
         self.failures.append(
-            DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
+            DeletableTopicResult(
+                name=name, topic_id=topic_id, error_code=code, error_message=cut_message(message)
+            )
         )

@@ -25,8 +25,7 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.server.logging import get_logger
 
 Problem = (
-    raft_effects.BadFetch
-    | raft_effects.LeaderLacksCommitted
+    raft_effects.LeaderLacksCommitted
     | raft_effects.EpochsUsedUp
     | raft_effects.JoinRefused
     | HandlerFailed
@@ -114,8 +113,6 @@ def report_refusal(refused: RequestRefused) -> None:
 def report_problem(effect: Problem) -> None:
     """Log what must never happen in a healthy quorum."""
     match effect:
-        case raft_effects.BadFetch(leader_id, offset, reason):
-            log.error("fetched records rejected", leader_id=leader_id, offset=offset, reason=reason)
         case raft_effects.LeaderLacksCommitted(leader_id, epoch, end_offset, committed_offset):
             log.error(
                 "leader lacks committed records",

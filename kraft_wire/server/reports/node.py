@@ -22,6 +22,7 @@ class NodeReports:
 
     def __init__(self) -> None:
         self._reported_leader: tuple[int, int | None] | None = None
+        self._reported_fetch: fx.BadFetch | None = None
         self._is_stopping = False
 
     def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
@@ -92,6 +93,17 @@ class NodeReports:
     def _recovered_loss(self, effect: fx.LossMadeGood) -> None:
         log.info("lost records fetched")
 
+    def _bad_fetch(self, effect: fx.BadFetch) -> None:
+        # The leader is asked again and again, and may answer the same each time.
+        report = log.debug if effect == self._reported_fetch else log.error
+        self._reported_fetch = effect
+        report(
+            "fetched records rejected",
+            leader_id=effect.leader_id,
+            offset=effect.offset,
+            reason=effect.reason,
+        )
+
     def _records(self, effect: nx.RecordsAppended) -> None:
         report_records(effect.records, effect.request, effect.response)
 
@@ -114,7 +126,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.RoleChanged: NodeReports._role,
     fx.BecameLeader: NodeReports._leadership,
     fx.LostLeadership: NodeReports._lost_leadership,
-    fx.BadFetch: NodeReports._problem,
+    fx.BadFetch: NodeReports._bad_fetch,
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
     fx.HigherEpochRefused: NodeReports._refused_epoch,

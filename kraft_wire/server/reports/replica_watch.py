@@ -21,6 +21,8 @@ from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 from kraft_wire.server.reports.leader_watch import LogEvent
 
 MAX_REPLICAS: Final = 10_000
+MAX_CLUSTER_ID_CHARS: Final = 100
+"""As much of another cluster's id is kept and logged. Kafka's own have 22 characters."""
 TWIN_RETURNS: Final = 5
 """The number of returns to an earlier connection that reveals two processes: one process never returns."""
 
@@ -94,7 +96,7 @@ class ReplicaWatch:
         if replica_id < 0:
             return None
         if request.cluster_id is not None and request.cluster_id != self._cluster_id:
-            return self._of_another_cluster(replica_id, request.cluster_id, address)
+            return self._of_another_cluster(replica_id, request.cluster_id[:MAX_CLUSTER_ID_CHARS], address)
         if self._clusters:
             self._clusters.pop(replica_id, None)
         if isinstance(request, FetchRequest):

@@ -20,6 +20,13 @@ from tests.controller.topic_cluster import TopicCluster, changes
 PREFERRED, UNCLEAN = 0, 1
 
 
+def test_the_longest_name_still_gets_an_answer() -> None:
+    name = "n" * 32_767
+    response = TopicCluster(0).run(elect_leaders, request(PREFERRED, {name: [0]}), 2, ElectLeadersResponse)
+    (topic,) = ElectLeadersResponse.decode(response.encode(2), 2).replica_election_results
+    assert topic.topic == name
+
+
 def request(election: int, partitions: Mapping[str, Sequence[int]] | None) -> ElectLeadersRequest:
     named = None
     if partitions is not None:

@@ -368,6 +368,13 @@ def test_a_follower_names_the_leader() -> None:
     assert (leader.leader_id, leader.leader_epoch) == (1, 5)
 
 
+@pytest.mark.parametrize("version", range(4, 12))
+@pytest.mark.parametrize(("view", "epoch"), [(FOLLOWER, -1), (LEADER, 4)])
+def test_an_old_response_has_no_place_for_the_leader(view: LogView, epoch: int, version: int) -> None:
+    decision = decide(fetch_request(10, epoch=epoch), version, view)
+    assert sent(decision, version).responses[0].partitions[0].error_code == fault(decision)
+
+
 def test_epochs_are_checked() -> None:
     assert fault(decide(fetch_request(10, epoch=4), 12, LEADER)) == ErrorCode.FENCED_LEADER_EPOCH
     assert fault(decide(fetch_request(10, epoch=6), 12, LEADER)) == ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -42,6 +42,16 @@ def test_other_topics_are_not_here() -> None:
     assert answers("orders", uuid(500), 13)[0][0] == ErrorCode.UNKNOWN_TOPIC_ID
 
 
+def test_the_longest_name_still_gets_an_answer() -> None:
+    name = "n" * 32_767
+    request = ProduceRequest(
+        acks=-1, topic_data=[TopicProduceData(name, Uuid.ZERO, [PartitionProduceData(0)])]
+    )
+    response = Harness().run(refuse_produce, request, 12, ProduceResponse)
+    (topic,) = ProduceResponse.decode(response.encode(12), 12).responses
+    assert topic.name == name
+
+
 def test_librdkafka_finds_the_versions_that_mean_batches_of_today() -> None:
     """librdkafka fetches only from nodes that serve Produce 3 and Fetch 4 (its feature MsgVer2)."""
     assert CONTROLLER_APIS[PRODUCE].supports(3)

@@ -55,6 +55,17 @@ def topic_id(cluster: TopicCluster, name: str) -> Uuid:
     return topic.id
 
 
+@pytest.mark.parametrize("version", [5, 6])
+def test_the_longest_name_still_gets_an_answer(cluster: TopicCluster, version: int) -> None:
+    name = "n" * 32_767
+    request = DeleteTopicsRequest(topic_names=[name])
+    if version == 6:
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)])
+    response = cluster.run(delete_topics, request, version, DeleteTopicsResponse)
+    (result,) = DeleteTopicsResponse.decode(response.encode(version), version).responses
+    assert (result.name, result.error_code) == (name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 @pytest.mark.parametrize("version", range(1, 6))
 def test_topics_are_deleted_by_name(cluster: TopicCluster, version: int) -> None:
     foo = topic_id(cluster, "foo")

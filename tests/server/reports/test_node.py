@@ -11,7 +11,7 @@ from kraft_wire.controller.node.effects import FreeState, NodeNotice
 from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
-from kraft_wire.raft.effects import LostLeadership, ReadyToStop, RoleChanged
+from kraft_wire.raft.effects import BadFetch, LostLeadership, ReadyToStop, RoleChanged
 from kraft_wire.raft.events import Now, ShutDown, Tick
 from kraft_wire.raft.roles import Role
 from kraft_wire.server.reports.node import REPORTS, NodeReports
@@ -47,6 +47,14 @@ def test_a_candidate_has_no_leader(caplog: pytest.LogCaptureFixture) -> None:
     roles = [RoleChanged(Role.FOLLOWER, 3, 1), RoleChanged(Role.PROSPECTIVE, 3, None)]
     NodeReports().stepped(Tick(), roles, NOW)
     assert [record.__dict__["fields"]["leader_id"] for record in caplog.records] == [1, None]
+
+
+def test_the_same_rejected_records_are_an_error_only_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    reports = NodeReports()
+    for reason in ("crc", "crc", "gap"):
+        reports.stepped(Tick(), [BadFetch(leader_id=2, offset=7, reason=reason)], NOW)
+    assert [record.__dict__["fields"]["reason"] for record in caplog.records] == ["crc", "gap"]
 
 
 def test_only_a_state_that_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:

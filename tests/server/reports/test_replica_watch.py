@@ -17,7 +17,13 @@ from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotReq
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
-from kraft_wire.server.reports.replica_watch import TWIN_RETURNS, ReplicaWatch, disowned, enlisted
+from kraft_wire.server.reports.replica_watch import (
+    MAX_CLUSTER_ID_CHARS,
+    TWIN_RETURNS,
+    ReplicaWatch,
+    disowned,
+    enlisted,
+)
 
 OURS, THEIRS = "our-cluster", "their-cluster"
 DIRECTORY, OTHER_DIRECTORY = Uuid(bytes([3] * 16)), Uuid(bytes([9] * 16))
@@ -172,3 +178,10 @@ def test_an_observer_with_the_id_of_a_voter_says_so(directory_id: Uuid) -> None:
 
 def test_an_observer_with_an_id_of_its_own_says_nothing() -> None:
     assert enlisted(ReplicaKey(4, DIRECTORY), VOTERS) is None
+
+
+def test_a_very_long_cluster_id_is_cut() -> None:
+    watch = ReplicaWatch(OURS)
+    event = watch.asked(fetch(cluster_id="x" * 30_000), ADDRESS, VOTERS)
+    assert event is not None
+    assert event.fields["its_cluster_id"] == "x" * MAX_CLUSTER_ID_CHARS
