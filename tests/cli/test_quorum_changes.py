@@ -282,6 +282,9 @@ def test_a_newcomer_that_can_not_be_read_ends_with_5(
 ) -> None:
     assert run(quorum, "quorum", "add", str(tmp_path / "no.properties")) == 5
     assert f"{tmp_path}/no.properties: cannot be read: No such file" in capsys.readouterr().err
+    no_controller_s = tmp_path / "passwd"
+    no_controller_s.write_text("root:x:0:0::/root\n")
+    assert run(quorum, "quorum", "add", str(no_controller_s)) == 5
     file = tmp_path / "new.properties"
     file.write_text(quorum.file(1).read_text().replace(str(quorum.folder(1)), str(tmp_path / "empty")))
     assert run(quorum, "quorum", "add", str(file)) == 5

@@ -224,6 +224,16 @@ def test_bad_security_settings_end_with_2(tmp_path: Path, capsys: Capture) -> No
             assert "kafka." not in shown
 
 
+@pytest.mark.parametrize(
+    "words", [["status"], ["describe", "--status"], ["remove", "2", "--yes"]], ids=" ".join
+)
+def test_missing_security_settings_end_with_5(words: list[str], tmp_path: Path, capsys: Capture) -> None:
+    missing = tmp_path / "missing.properties"
+    options = ["--bootstrap-controller", REFUSED, "--command-config", str(missing)]
+    assert main(["quorum", *words, *options]) == 5
+    assert capsys.readouterr().err == f"kraft-wire: {missing}: cannot be read: No such file or directory\n"
+
+
 def test_a_static_quorum_has_no_history(tmp_path: Path, capsys: Capture) -> None:
     with static_controller(tmp_path) as (process, address):
         process.wait_for("first write committed")

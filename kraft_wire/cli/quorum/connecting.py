@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import CommandError, UsageError
-from kraft_wire.cli.quorum import NoAnswer, NoLeader, Unfit
+from kraft_wire.cli.quorum import NoAnswer, NoLeader, Unfit, Unreadable
 from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, interruption_says
 from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
@@ -16,6 +16,7 @@ from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.settings import API_TIMEOUT, KAFKA, REQUEST_TIMEOUT, QuorumSettings, parse_settings
 from kraft_wire.client.survey import NodeAnswer, clusters_among, survey
 from kraft_wire.security.errors import BadSetting
+from kraft_wire.server.config.reader import ConfigError
 from kraft_wire.server.config.server_config import load_properties
 
 OPTION: Final = "--bootstrap-controller"
@@ -26,14 +27,13 @@ SEE_STALE: Final = ". `kraft-wire quorum status --stale` shows what each control
 
 
 def settings_of(bootstrap: str, command_config: Path | None, timeout_ms: int) -> QuorumSettings:
-    """Return the settings of a command's options. Raises UsageError; OSError for a file that can't be read.
+    """Return the settings of a command's options. Raises UsageError, and Unreadable for the file.
 
     ``command_config`` is a properties file as Kafka's tools take it; only security settings are used.
     """
     if timeout_ms <= 0:
         raise UsageError(f"--timeout-ms {timeout_ms} is not a number of milliseconds above 0")
-    properties = {} if command_config is None else load_properties(str(command_config))
-    security = {f"{KAFKA}{key}": value for key, value in properties.items()}
+    security = {} if command_config is None else _security_of(command_config)
     options = {
         **security,
         BOOTSTRAP: bootstrap,
@@ -44,6 +44,14 @@ def settings_of(bootstrap: str, command_config: Path | None, timeout_ms: int) ->
         return parse_settings(options)
     except BadSetting as error:
         raise UsageError(_in_kafka_s_words(error)) from None
+
+
+def _security_of(command_config: Path) -> dict[str, str]:
+    try:
+        properties = load_properties(str(command_config))
+    except ConfigError as error:
+        raise Unreadable(str(error)) from None
+    return {f"{KAFKA}{key}": value for key, value in properties.items()}
 
 
 def _in_kafka_s_words(error: BadSetting) -> str:

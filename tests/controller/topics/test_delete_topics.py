@@ -58,7 +58,7 @@ def topic_id(cluster: TopicCluster, name: str) -> Uuid:
 @pytest.mark.parametrize("version", [5, 6])
 def test_the_longest_name_still_gets_an_answer(cluster: TopicCluster, version: int) -> None:
     name = "n" * 32_767
-    request = DeleteTopicsRequest(topic_names=[name])
+    request = DeleteTopicsRequest(topic_names=(name,))
     if version == 6:
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)])
     response = cluster.run(delete_topics, request, version, DeleteTopicsResponse)

@@ -21,7 +21,7 @@ from kraft_wire.cli.quorum.changes.newcomer import (
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, OPTION, settings_of
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
 from kraft_wire.server.config.reader import ConfigError
-from kraft_wire.server.config.server_config import NodeConfig, load_node_config, load_properties
+from kraft_wire.server.config.server_config import NodeConfig, load_node_config
 from kraft_wire.storage.errors import NotFormatted, StorageError
 from kraft_wire.storage.folder import read_meta_properties
 
@@ -91,10 +91,9 @@ def quorum_add(
 def _controller_of(config: Path) -> NodeConfig:
     """Read the properties file of a controller. Raises UsageError for that of another node, Unreadable."""
     try:
-        load_properties(str(config))
+        node = load_node_config(str(config))
     except ConfigError as error:
         raise Unreadable(str(error)) from None
-    node = load_node_config(str(config))
     if not node.is_controller:
         raise UsageError(f"{config}: process.roles has no controller")
     return node
