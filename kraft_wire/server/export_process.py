@@ -148,8 +148,9 @@ class ExportProcess:
         finally:
             with trio.CancelScope(shield=True):
                 await child.end()
-                with trio.move_on_after(STOP_S):
-                    await self._listen(child)  # what it told last
+                if not child.complaint:
+                    with trio.move_on_after(STOP_S):
+                        await self._listen(child)  # what it told last
                 await child.close()
                 with trio.move_on_after(STOP_S):
                     await self._positions.write()

@@ -215,7 +215,8 @@ class TestGenerate:
         for name in ("VoteRequest", "VoteResponse", "TopicRecord"):
             shutil.copy(COMMITTED / f"{name}.json", schemas)
         shutil.copy(COMMITTED / MANIFEST, schemas)
-        shutil.copytree(ROOT / "schemas" / "kip-853", tmp_path / "schemas" / "kip-853")
+        for own in ("kraft-wire", "kip-853"):
+            shutil.copytree(ROOT / "schemas" / own, tmp_path / "schemas" / own)
         return tmp_path
 
     def messages(self, project: Path) -> Path:
@@ -230,6 +231,7 @@ class TestGenerate:
         assert main(["generate", "--root", str(project)]) == 0
         assert capsys.readouterr().out == (
             "4 files in kraft_wire/protocol/messages, 4 changed\n"
+            "3 files in kraft_wire/protocol/own_messages, 3 changed\n"
             "9 files in kraft_wire/raft/membership/kip_853, 9 changed\n"
         )
         assert main(["generate", "--root", str(project)]) == 0

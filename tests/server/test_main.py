@@ -14,7 +14,7 @@ import socket, sys
 from kraft_wire.server import main
 from kraft_wire.server.config.server_config import load_server_config
 
-def build_node(config, store, apis, endpoints, now):
+def build_node(config, store, apis, endpoints, now, positions):
     with socket.socket() as client:
         sys.exit(client.connect_ex(("127.0.0.1", endpoints[0].port)))
 

@@ -30,7 +30,11 @@ ONLY_AFTER = {
 @pytest.fixture(scope="module")
 def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, ControllerProcess]]:
     controllers = Controllers(tmp_path_factory.mktemp("quorum"))
-    controllers.configure(HTTP)
+    exporter = "kraft.wire.exporter.audit"
+    folder = tmp_path_factory.mktemp("audit")
+    controllers.configure(
+        HTTP | {"kraft.wire.exporters": "audit", f"{exporter}.type": "jsonl", f"{exporter}.path": str(folder)}
+    )
     try:
         controllers.start()
         leader = controllers.processes[controllers.leader()]

@@ -137,6 +137,11 @@ def make_voter(
 
 
 def _await_keeping_up(leader: LeaderClient, key: ReplicaKey, keeps_up: KeepsUp) -> None:
+    print(
+        f"Waiting up to {keeps_up.wait_ms / 1000:g} s, until node {key.id} has lagged by {keeps_up.max_lag} "
+        f"records or fewer for {keeps_up.steady_ms / 1000:g} s.",
+        flush=True,
+    )
     deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
     since_s: float | None = None
     while True:

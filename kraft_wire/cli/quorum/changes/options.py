@@ -11,6 +11,12 @@ from kraft_wire.raft.membership.voters import Endpoints, endpoints_of
 from kraft_wire.security.errors import BadSetting
 
 
+def check_node_id(node_id: int) -> None:
+    """Raise UsageError for a number that no node has as its id."""
+    if node_id < 0:
+        raise UsageError(f"{node_id} is no node id: give the node.id of a controller, 0 or more")
+
+
 def directory_id_of(text: str | None) -> Uuid | None:
     """Return the directory id of --directory-id. Raises UsageError."""
     if text is None:

@@ -23,7 +23,7 @@ from kraft_wire.cli.quorum.changes.newcomer import (
     make_voter,
     observers_of,
 )
-from kraft_wire.cli.quorum.changes.options import directory_id_of, endpoints_of_options
+from kraft_wire.cli.quorum.changes.options import check_node_id, directory_id_of, endpoints_of_options
 from kraft_wire.cli.quorum.changes.registrations import registrations_of
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.quorum_description import QuorumDescription
@@ -84,6 +84,7 @@ def quorum_promote(
     """
     keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
     keeps_up.check()
+    check_node_id(node_id)
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         check_voters_can_change(leader)
@@ -121,23 +122,34 @@ def _check_disk(described: QuorumDescription, node_id: int) -> None:
 def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
     """Wait until one observer with the node id fetches. A disk that was replaced is soon seen as such."""
     deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
-    while True:
-        described = leader.describe()
-        check_no_other_directory_votes(described, node_id, directory_id)
-        found = observers_of(described, node_id, directory_id)
-        if len(found) == 1:
-            return found[0]
+    found = _observers(leader, node_id, directory_id)
+    if len(found) != 1:
+        wait_s = keeps_up.wait_ms / 1000
+        print(
+            f"Waiting up to {wait_s:g} s until exactly one observer with node id {node_id} fetches.",
+            flush=True,
+        )
+    while len(found) != 1:
         if time.monotonic() > deadline_s:
-            check_no_other_directory_fetches(described, node_id, directory_id)
+            check_no_other_directory_fetches(leader.describe(), node_id, directory_id)
             raise _not_one(node_id, found)
         time.sleep(POLL_S)
+        found = _observers(leader, node_id, directory_id)
+    return found[0]
+
+
+def _observers(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> list[ReplicaKey]:
+    """Return the observers with the node id that fetch. Raises Unfit if it votes with another directory."""
+    described = leader.describe()
+    check_no_other_directory_votes(described, node_id, directory_id)
+    return observers_of(described, node_id, directory_id)
 
 
 def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
     if not found:
         return Lags(
             f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
-            "Nothing was changed"
+            "`kraft-wire quorum status` shows the nodes that fetch. Nothing was changed"
         )
     ids = ", ".join(str(key.directory_id) for key in found)
     return Unfit(f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id")

@@ -28,7 +28,7 @@ from kraft_wire.cli.quorum.changes.majorities import (
     replicas_of,
 )
 from kraft_wire.cli.quorum.changes.newcomer import is_voter
-from kraft_wire.cli.quorum.changes.options import directory_id_of
+from kraft_wire.cli.quorum.changes.options import check_node_id, directory_id_of
 from kraft_wire.cli.quorum.changes.registrations import (
     Presence,
     fetching_directories,
@@ -93,6 +93,7 @@ def quorum_remove(
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
+    check_node_id(node_id)
     wanted = directory_id_of(directory_id)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         described = leader.describe()
