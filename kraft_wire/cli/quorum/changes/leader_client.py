@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from kraft_wire.cli.quorum.changes.attempts import UNCOMMITTED, Attempts, CommitWatch, Step, uncertain
-from kraft_wire.cli.quorum.connecting import check_one_cluster, led_quorum
+from kraft_wire.cli.quorum.connecting import check_given, led_quorum
 from kraft_wire.cli.quorum.history import read_history
 from kraft_wire.client.connection import Connector
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
-from kraft_wire.client.survey import survey
 from kraft_wire.client.voter_changes import ChangeAnswer, Response, read_change
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
@@ -131,6 +130,5 @@ def leader_of(settings: QuorumSettings) -> Iterator[LeaderClient]:
     """Give a client of the leader of a quorum. Raises NoAnswer, NoLeader; Unfit if the settings name
     controllers of several clusters."""
     with led_quorum(settings) as quorum:
-        if len(settings.bootstrap) > 1:
-            check_one_cluster(survey(settings))
+        check_given(settings)
         yield LeaderClient(settings, quorum)

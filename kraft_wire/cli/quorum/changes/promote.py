@@ -122,7 +122,7 @@ def _check_disk(described: QuorumDescription, node_id: int) -> None:
 def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
     """Wait until one observer with the node id fetches. A disk that was replaced is soon seen as such."""
     deadline_s = time.monotonic() + keeps_up.wait_ms / 1000
-    found = _observers(leader, node_id, directory_id)
+    described, found = _observers(leader, node_id, directory_id)
     if len(found) != 1:
         wait_s = keeps_up.wait_ms / 1000
         print(
@@ -131,18 +131,21 @@ def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, kee
         )
     while len(found) != 1:
         if time.monotonic() > deadline_s:
-            check_no_other_directory_fetches(leader.describe(), node_id, directory_id)
+            check_no_other_directory_fetches(described, node_id, directory_id)
             raise _not_one(node_id, found)
         time.sleep(POLL_S)
-        found = _observers(leader, node_id, directory_id)
+        described, found = _observers(leader, node_id, directory_id)
     return found[0]
 
 
-def _observers(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> list[ReplicaKey]:
-    """Return the observers with the node id that fetch. Raises Unfit if it votes with another directory."""
+def _observers(
+    leader: LeaderClient, node_id: int, directory_id: Uuid | None
+) -> tuple[QuorumDescription, list[ReplicaKey]]:
+    """Ask the leader, and return its answer with the observers of the node id that fetch. Raises Unfit if the
+    node votes with another directory."""
     described = leader.describe()
     check_no_other_directory_votes(described, node_id, directory_id)
-    return observers_of(described, node_id, directory_id)
+    return described, observers_of(described, node_id, directory_id)
 
 
 def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
