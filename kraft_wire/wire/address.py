@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 MAX_PORT: Final = 65535
-LONGEST_HOST: Final = 255
+LONGEST_NAME: Final = 255
+"""The names of hosts have 253 characters at most. Names of listeners may be no longer."""
 
 
 class Address(NamedTuple):
@@ -20,7 +21,7 @@ class Address(NamedTuple):
 
 def is_possible(address: Address) -> bool:
     """Whether an address that a peer names can be one at all."""
-    has_host = bool(address.host.strip()) and len(address.host) <= LONGEST_HOST
+    has_host = bool(address.host.strip()) and len(address.host) <= LONGEST_NAME
     return has_host and 0 < address.port <= MAX_PORT
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.brokers.leaving import BrokerLeaving
-from kraft_wire.controller.brokers.listener_checks import check_listeners
+from kraft_wire.controller.brokers.registration_checks import check_feature_count, check_listeners
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.sessions import BrokerRegistered
 from kraft_wire.controller.decision.work import Piece, WorkKind
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_PREVIOUS_EPOCH: Final = 3
 MOST_DIRECTORIES: Final = 128
 """Each is compared with those of all brokers. Kafka has no such limit."""
-MOST_FEATURES: Final = 100
 
 
 def handle(
@@ -162,8 +161,7 @@ def _check_features(state: ControllerState, request: BrokerRegistrationRequest) 
 
     A feature that the broker does not name has the range 0 to 0.
     """
-    if len(request.features) > MOST_FEATURES:
-        raise _invalid(request, f"names {len(request.features)} features; {MOST_FEATURES} are allowed")
+    check_feature_count(f"broker {request.broker_id}", len(request.features), ErrorCode.INVALID_REGISTRATION)
     finalized = state.finalized_levels()
     supported = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
     for name, (lowest, highest) in supported.items():

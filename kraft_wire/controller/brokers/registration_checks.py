@@ -1,4 +1,4 @@
-"""Check the listeners that brokers and controllers register.
+"""Check the listeners and features that brokers and controllers register.
 
 A bad listener is rejected because it would break every reader of the record.
 """
@@ -11,11 +11,17 @@ from typing import Final
 from kraft_wire.metadata.registration import EndPoint
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.security.protocols import SECURITY_PROTOCOLS
-from kraft_wire.wire.address import MAX_PORT
+from kraft_wire.wire.address import LONGEST_NAME, MAX_PORT
 
 MOST_LISTENERS: Final = 100
-LONGEST_NAME: Final = 255
+MOST_FEATURES: Final = 100
 """Kafka has no such limits. Registrations stay in the log and in each snapshot, whoever sent them."""
+
+
+def check_feature_count(node: str, count: int, code: ErrorCode) -> None:
+    """Raise ApiError(code) for a node that names too many features."""
+    if count > MOST_FEATURES:
+        raise ApiError(code, f"{node} names {count} features; {MOST_FEATURES} are allowed")
 
 
 def check_listeners(node: str, listeners: Iterable[EndPoint], code: ErrorCode) -> None:

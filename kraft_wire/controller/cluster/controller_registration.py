@@ -5,8 +5,7 @@ Rules: ClusterControlManager.registerController.
 
 from __future__ import annotations
 
-from kraft_wire.controller.brokers.broker_registration import MOST_FEATURES
-from kraft_wire.controller.brokers.listener_checks import check_listeners
+from kraft_wire.controller.brokers.registration_checks import check_feature_count, check_listeners
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -35,13 +34,9 @@ def handle(
         )
     if request.controller_id < 0:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"controller id {request.controller_id} is negative")
-    if len(request.features) > MOST_FEATURES:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"controller {request.controller_id} names {len(request.features)} features; {MOST_FEATURES} are"
-            " allowed",
-        )
-    check_listeners(f"controller {request.controller_id}", request.listeners, ErrorCode.INVALID_REQUEST)
+    node = f"controller {request.controller_id}"
+    check_feature_count(node, len(request.features), ErrorCode.INVALID_REQUEST)
+    check_listeners(node, request.listeners, ErrorCode.INVALID_REQUEST)
     record = RegisterControllerRecord(
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,

@@ -14,13 +14,11 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.errors import RaftError
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import Endpoints, VersionRange, Voter, VoterSet
-from kraft_wire.wire.address import MAX_PORT
+from kraft_wire.wire.address import LONGEST_NAME, MAX_PORT
 
 MOST_ENDPOINTS: Final = 16
 MOST_VOTERS: Final = 64
 """Their record then takes a quarter of the largest batch, at most."""
-LONGEST_NAME: Final = 255
-"""The names of hosts have 253 characters at most."""
 
 
 class ChangeRefused(RaftError):

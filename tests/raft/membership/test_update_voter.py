@@ -9,8 +9,9 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.update_raft_voter_request import Listener
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft.membership.change import LONGEST_NAME, MOST_ENDPOINTS
+from kraft_wire.raft.membership.change import MOST_ENDPOINTS
 from kraft_wire.raft.membership.voters import Endpoint, VersionRange
+from kraft_wire.wire.address import LONGEST_NAME
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.lone_node import LISTENER
 from tests.raft.membership.reconfiguration import (
