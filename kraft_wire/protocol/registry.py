@@ -22,6 +22,8 @@ API_KEYS: Final = tuple(REQUESTS)
 """Kafka's API keys, ascending, including APIs that have no version left."""
 OWN_API_KEYS: Final = tuple(own_messages.REQUESTS)
 """The keys of APIs that only kraft-wire has (``schemas/kraft-wire``)."""
+_REQUESTS: Final = REQUESTS | own_messages.REQUESTS
+_RESPONSES: Final = RESPONSES | own_messages.RESPONSES
 METADATA_RECORD_KEYS: Final = tuple(METADATA_RECORDS)
 """Every id of a record of __cluster_metadata, ascending."""
 
@@ -39,13 +41,13 @@ def message_class(name: str) -> type[Message]:
 @cache
 def request_class(api_key: int) -> type[Message]:
     """Return the request of an API. Raises KeyError for an unknown one."""
-    return message_class(_request_name(api_key))
+    return message_class(_REQUESTS[api_key])
 
 
 @cache
 def response_class(api_key: int) -> type[Message]:
     """Return the response of an API. Raises KeyError for an unknown one."""
-    return message_class(own_messages.RESPONSES.get(api_key) or RESPONSES[api_key])
+    return message_class(_RESPONSES[api_key])
 
 
 @cache
@@ -66,11 +68,7 @@ def coordinator_record_classes(coordinator: str, record_type: int) -> tuple[type
 
 def api_name(api_key: int) -> str:
     """Return an API's name as Kafka logs it ("CreateTopics"), or ours. Raises KeyError for an unknown one."""
-    return _request_name(api_key).removesuffix("Request")
-
-
-def _request_name(api_key: int) -> str:
-    return own_messages.REQUESTS.get(api_key) or REQUESTS[api_key]
+    return _REQUESTS[api_key].removesuffix("Request")
 
 
 def api_listeners(api_key: int) -> tuple[str, ...]:
