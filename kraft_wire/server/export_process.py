@@ -37,6 +37,7 @@ from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.metrics.exporters import ExporterFigures
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now
+from kraft_wire.server.clocks import monotonic_ms
 from kraft_wire.server.exporter_positions import ExporterPositions
 from kraft_wire.server.reports.exporters import ExporterReports
 
@@ -134,7 +135,7 @@ class ExportProcess:
         self._reports.started(self._names, child.process.pid, self._high_watermark)
         for figures in self.figures.values():
             figures.recovered()
-            figures.advanced(_now_ms())
+            figures.advanced(monotonic_ms())
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
@@ -189,7 +190,7 @@ class ExportProcess:
         match told:
             case Exported(exporter, position):
                 self._positions.note(exporter, position)
-                self.figures[exporter].advanced(_now_ms())
+                self.figures[exporter].advanced(monotonic_ms())
             case Failing():
                 self._reports.failing(told)
                 self.figures[told.exporter].failed(told.failures)
@@ -199,10 +200,6 @@ class ExportProcess:
             case Restarted():
                 self._reports.restarted(told)
                 self.figures[told.exporter].restarts += 1
-
-
-def _now_ms() -> int:
-    return int(trio.current_time() * 1000)
 
 
 class _Child:

@@ -33,6 +33,7 @@ from kraft_wire.raft.events import (
 )
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.roles import Role
+from kraft_wire.server.clocks import read_clocks
 from kraft_wire.server.network.peers import Peers
 from kraft_wire.server.ports.background import Background
 from kraft_wire.server.ports.log_files import LogFiles
@@ -52,11 +53,6 @@ class Tap(Protocol):
 
     def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
         """Take note of an event and of its effects, which are executed."""
-
-
-def read_clocks() -> Now:
-    """Return the time by both clocks."""
-    return Now(monotonic_ms=int(trio.current_time() * 1000), wall_ms=time.time_ns() // 1_000_000)
 
 
 class NodeOwner:

@@ -16,6 +16,7 @@ from kraft_wire.raft.effects import CancelRequest, SendRequest
 from kraft_wire.raft.election.stopping import StopWait
 from kraft_wire.raft.events import Now, RequestFailed, ResponseReceived, ShutDown
 from kraft_wire.raft.membership.voters import Peer, Voter, VoterSet
+from kraft_wire.server.clocks import monotonic_ms
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import MISTAKE_INTERVAL_S, MOST_MISTAKES, WarningLimit
 from kraft_wire.server.reports.leader_watch import LeaderWatch, LogEvent, label
@@ -52,7 +53,7 @@ class QuorumWatch:
     def __init__(self, core: RaftCore, cluster_id: str) -> None:
         self._core = core
         self._replicas = ReplicaWatch(cluster_id)
-        self._leader = LeaderWatch(cluster_id, self._replicas.other_cluster_of, _now_ms())
+        self._leader = LeaderWatch(cluster_id, self._replicas.other_cluster_of, monotonic_ms())
         self._finding_limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
         self._voters: VoterSet | None = None
         self._scope = trio.CancelScope()
@@ -69,7 +70,8 @@ class QuorumWatch:
     def look(self) -> None:
         """Log what the time, or another set of voters, has made worth reporting."""
         core = self._core
-        _log_events(*self._leader.look(_now_ms(), core.key.id if core.is_leader else None, core.known_peers))
+        leader_id = core.key.id if core.is_leader else None
+        _log_events(*self._leader.look(monotonic_ms(), leader_id, core.known_peers))
         if count := self._finding_limit.rest(trio.current_time()):
             log.warning("warnings left out", left_out=count)
         if core.voters != self._voters:
@@ -121,10 +123,6 @@ class QuorumWatch:
     def unreachable(self, address: Address, reason: str) -> None:
         """Note why a connection was not made, or broke."""
         self._leader.unreachable(address.host, address.port, reason)
-
-
-def _now_ms() -> int:
-    return int(trio.current_time() * 1000)
 
 
 def _log_events(*events: LogEvent | None) -> None:
