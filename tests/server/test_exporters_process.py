@@ -20,7 +20,7 @@ from kraft_wire.exporters.reading import FolderReader
 from kraft_wire.exporters.settings import FilterSettings
 from kraft_wire.logs.copy import read_copy
 from tests.support.controller_process import ControllerProcess, Event, formatted
-from tests.support.live_quorum import three_controllers, write
+from tests.support.live_quorum import Controllers, three_controllers, write
 from tests.support.waiting import wait_until
 
 PREFIX = "kraft.wire.exporter."
@@ -204,15 +204,20 @@ def test_positions_that_can_not_be_used_are_set_aside(tmp_path: Path, text: byte
     assert _lines(tmp_path / "audit")[0]["offset"] == 0
 
 
+def _restart_with_audit(controllers: Controllers, folder: Path) -> None:
+    """Give each controller an exporter with a folder of its own."""
+    for id in list(controllers.processes):
+        controllers.kill(id)
+    for id in (1, 2, 3):
+        keys = _keys(folder / str(id), audit="0")
+        with controllers.file(id).open("a") as file:
+            file.writelines(f"{key}={value}\n" for key, value in keys.items())
+        controllers.start_one(id)
+
+
 def test_a_new_leader_exports_and_the_old_one_stops(tmp_path: Path) -> None:
     with three_controllers(tmp_path) as controllers:
-        for id in list(controllers.processes):
-            controllers.kill(id)
-        for id in (1, 2, 3):
-            keys = _keys(tmp_path / str(id), audit="0")
-            with controllers.file(id).open("a") as file:
-                file.writelines(f"{key}={value}\n" for key, value in keys.items())
-            controllers.start_one(id)
+        _restart_with_audit(controllers, tmp_path)
         controllers.write(range(5))
         leader = controllers.leader()
         _wait_for_value(tmp_path / str(leader) / "audit", 4)
@@ -240,13 +245,7 @@ def _has_position(controller: ControllerProcess, position: int) -> bool:
 
 def test_a_new_leader_exports_from_where_the_old_one_was(tmp_path: Path) -> None:
     with three_controllers(tmp_path) as controllers:
-        for id in list(controllers.processes):
-            controllers.kill(id)
-        for id in (1, 2, 3):
-            keys = _keys(tmp_path / str(id), audit="0")
-            with controllers.file(id).open("a") as file:
-                file.writelines(f"{key}={value}\n" for key, value in keys.items())
-            controllers.start_one(id)
+        _restart_with_audit(controllers, tmp_path)
         controllers.write(range(5))
         leader = controllers.leader()
         old_folder = tmp_path / str(leader) / "audit"

@@ -6,7 +6,6 @@ end; it is cut off when the exporter starts again. What was written but not ackn
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -15,18 +14,16 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import trio
 
 from kraft_wire.exporters.json_form import json_text
 from kraft_wire.exporters.records import ExportBatch, ExportRecord
 from kraft_wire.exporters.settings import ExporterSettings
-from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.exporters.sinks.blocking import BlockingSink
+from kraft_wire.exporters.sinks.files import FILE_MODE, lock
 from kraft_wire.lake.flushing import flush
 from kraft_wire.storage.disk import read_at
 
 SUFFIX: Final = ".jsonl"
-_MODE: Final = 0o640
-"""Records may hold secrets, such as the keys of SCRAM users."""
 _BLOCK_BYTES: Final = 64 * 1024
 
 
@@ -52,7 +49,7 @@ def line_of(cluster: str, record: ExportRecord) -> bytes:
     return json_text(cluster, record) + b"\n"
 
 
-class JsonLines:
+class JsonLines(BlockingSink):
     """A ``Sink`` of files in one folder. Another process that writes files of the same exporter there is an
     error."""
 
@@ -61,15 +58,6 @@ class JsonLines:
         self._settings = settings
         self._folder = Path(settings.path)
         self._file: _File | None = None
-
-    async def open(self) -> None:
-        await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
-
-    async def export(self, batch: ExportBatch) -> None:
-        await trio.to_thread.run_sync(self._export, batch, abandon_on_cancel=True)
-
-    async def close(self) -> None:
-        await trio.to_thread.run_sync(self._close, abandon_on_cancel=True)
 
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -106,11 +94,11 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _MODE)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
         self.opened_s = time.monotonic()
         self._failed = False
         try:
-            _lock(self._fd, path)
+            lock(self._fd, path, "it")
             status = os.fstat(self._fd)
             self.size_bytes = status.st_size
             self._is_regular = stat.S_ISREG(status.st_mode)
@@ -140,23 +128,13 @@ class _File:
             os.close(self._fd)
 
 
-def _lock(fd: int, path: Path) -> None:
-    """Make sure that nobody else writes the file, such as the exporter of a controller that led before."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise SinkFailed(
-            f"{path}: another process writes it; give each exporter a folder or a name"
-        ) from None
-
-
 def _cut_torn_lines(path: Path) -> None:
     """Cut off what a crash left at the end of a file: bytes without a line's end, lines that aren't JSON."""
     if not path.is_file():
         return
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        _lock(fd, path)
+        lock(fd, path, "it")
         size_bytes = os.fstat(fd).st_size
         end = _end_of_lines(fd, size_bytes)
         if end < size_bytes:

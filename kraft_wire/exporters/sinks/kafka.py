@@ -12,13 +12,13 @@ from typing import Final
 
 import javaproperties
 import msgspec
-import trio
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kraft_wire.exporters.json_form import json_text
 from kraft_wire.exporters.records import ExportBatch
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.exporters.sinks.blocking import BlockingSink
 
 _POLL_S: Final = 0.1
 _CLOSE_S: Final = 1.0
@@ -47,7 +47,7 @@ def make_sink(exporter: ExporterSettings) -> KafkaTopic:
     return KafkaTopic(exporter.name, msgspec.convert(exporter.options, KafkaSettings))
 
 
-class KafkaTopic:
+class KafkaTopic(BlockingSink):
     """A ``Sink`` that is one partition of a topic."""
 
     def __init__(self, name: str, settings: KafkaSettings) -> None:
@@ -56,15 +56,6 @@ class KafkaTopic:
         self._producer: Producer | None = None
         self._failed: list[KafkaError] = []
         self._last_trouble = ""
-
-    async def open(self) -> None:
-        await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
-
-    async def export(self, batch: ExportBatch) -> None:
-        await trio.to_thread.run_sync(self._export, batch, abandon_on_cancel=True)
-
-    async def close(self) -> None:
-        await trio.to_thread.run_sync(self._close, abandon_on_cancel=True)
 
     def _open(self) -> None:
         given = self._given_properties()

@@ -9,7 +9,6 @@ is deleted.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
@@ -19,18 +18,18 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-import trio
 
 from kraft_wire.exporters.arrow_rows import SCHEMA, table_of
 from kraft_wire.exporters.records import ExportBatch
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.exporters.sinks.blocking import BlockingSink
+from kraft_wire.exporters.sinks.files import FILE_MODE, lock
 from kraft_wire.lake.flushing import flush
 
 SUFFIX: Final = ".parquet"
 FOLD: Final = 16
 FOLDED: Final = b"kraft.wire.folded"
-_MODE: Final = 0o640
 
 
 class ParquetSettings(msgspec.Struct, frozen=True, rename={"max_file_bytes": "max.file.bytes"}):
@@ -45,7 +44,7 @@ def make_sink(exporter: ExporterSettings) -> ParquetFiles:
     return ParquetFiles(exporter.name, msgspec.convert(exporter.options, ParquetSettings))
 
 
-class ParquetFiles:
+class ParquetFiles(BlockingSink):
     """A ``Sink`` of files in one folder. Another process that writes files of the same exporter there is an
     error."""
 
@@ -57,17 +56,6 @@ class ParquetFiles:
         self._levels: list[list[Path]] = []
         """Files that are to be folded: those of level n hold FOLD to the power of n batches."""
 
-    async def open(self) -> None:
-        await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
-
-    async def export(self, batch: ExportBatch) -> None:
-        await trio.to_thread.run_sync(self._export, batch, abandon_on_cancel=True)
-
-    async def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self._folder / f".{self._name}.lock")
@@ -78,6 +66,11 @@ class ParquetFiles:
                 self._delete_folded(path)
         small = [path for path in self._files() if self._is_small(path)]
         self._levels = [small[-(FOLD - 1) :]]
+
+    def _close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _files(self) -> list[Path]:
         name = re.compile(re.escape(self._name) + r"-[0-9]{20}-[0-9]+-[0-9]+" + re.escape(SUFFIX))
@@ -107,7 +100,7 @@ class ParquetFiles:
         self._note(path, 0)
 
     def _publish(self, part: Path, path: Path) -> None:
-        part.chmod(_MODE)
+        part.chmod(FILE_MODE)
         flush([part])
         part.replace(path)
         flush([self._folder])
@@ -149,16 +142,10 @@ def _part_of(path: Path) -> Path:
 
 
 def _locked(path: Path) -> int:
-    """Make sure that nobody else writes files of this exporter, such as that of a controller that led before.
-    Returns the file that holds the lock."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    """Make sure that nobody else writes files of this exporter. Returns the file that holds the lock."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise SinkFailed(
-            f"{path}: another process writes files of this exporter; give each exporter a folder or a name"
-        ) from None
+        lock(fd, path, "files of this exporter")
     except BaseException:
         os.close(fd)
         raise

@@ -14,13 +14,13 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
-import trio
 
 from kraft_wire import __version__
 from kraft_wire.exporters.json_form import json_fields
 from kraft_wire.exporters.records import ExportBatch, ExportRecord
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
+from kraft_wire.exporters.sinks.blocking import BlockingSink
 
 MEDIA_TYPE: Final = "application/cloudevents-batch+json; charset=utf-8"
 _MOST_READ_BYTES: Final = 64 * 1024
@@ -76,7 +76,7 @@ def bodies(batch: ExportBatch, max_bytes: int) -> Iterator[bytes]:
     yield _array(events)
 
 
-class Webhook:
+class Webhook(BlockingSink):
     """A ``Sink`` that keeps one connection."""
 
     def __init__(self, settings: WebhookSettings) -> None:
@@ -85,20 +85,14 @@ class Webhook:
         self._connection: HTTPConnection | None = None
         self._has_answered = False
 
-    async def open(self) -> None:
-        await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
-
-    async def export(self, batch: ExportBatch) -> None:
-        for body in bodies(batch, self._settings.max_batch_bytes):
-            await trio.to_thread.run_sync(self._post, body, abandon_on_cancel=True)
-
-    async def close(self) -> None:
-        await trio.to_thread.run_sync(self._close, abandon_on_cancel=True)
-
     def _open(self) -> None:
         timeout_s = self._settings.timeout_ms / 1000
         self._connection = _connection(self._url, timeout_s, self._settings.ca_file)
         self._has_answered = False
+
+    def _export(self, batch: ExportBatch) -> None:
+        for body in bodies(batch, self._settings.max_batch_bytes):
+            self._post(body)
 
     def _post(self, body: bytes) -> None:
         try:

@@ -123,24 +123,23 @@ async def test_a_batch_is_one_request_of_cloud_events(receiver: Receiver) -> Non
     }
 
 
-async def test_batches_share_a_connection(receiver: Receiver) -> None:
+async def _post_three_batches(receiver: Receiver) -> None:
     sink = _sink(receiver.url)
     await sink.open()
     for offset in range(3):
         await sink.export(_batch(offset))
     await sink.close()
     assert receiver.offsets == [0, 1, 2]
+
+
+async def test_batches_share_a_connection(receiver: Receiver) -> None:
+    await _post_three_batches(receiver)
     assert receiver.connections == 1
 
 
 async def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(receiver: Receiver) -> None:
     receiver.closes_after_answer = True
-    sink = _sink(receiver.url)
-    await sink.open()
-    for offset in range(3):
-        await sink.export(_batch(offset))
-    await sink.close()
-    assert receiver.offsets == [0, 1, 2]
+    await _post_three_batches(receiver)
     assert receiver.connections == 3
 
 
