@@ -261,7 +261,7 @@ class MetadataState:
         return count
 
     def undo_to(self, offset: int) -> None:
-        """Undo all records at or after ``offset``, what is there of one that could not be replayed included.
+        """Undo all records at or after ``offset``, also a record that failed when it was half replayed.
 
         Raises UndoImpossible if some of them were replayed without recording, or have been forgotten.
         """

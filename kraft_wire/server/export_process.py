@@ -66,7 +66,7 @@ class ExportProcess:
         self._folder = folder
         self._cluster = cluster
         self.figures = {exporter.name: ExporterFigures() for exporter in exporters}
-        """What each exporter has done, for metrics."""
+        """The counts of each exporter, which metrics show."""
         self._reports = reports
         self._names = [exporter.name for exporter in self._exporters]
         self._positions = positions

@@ -18,7 +18,7 @@ from kraft_wire.server.leaders_positions import LeadersPositions
 from kraft_wire.server.reports.exporters import ExporterReports
 
 KEEP_INTERVAL_S: Final = 1.0
-"""How often the log learns what is exported."""
+"""The interval at which raft is told which records must be kept."""
 
 
 class Exporters:
@@ -36,7 +36,7 @@ class Exporters:
 
     @property
     def shown(self) -> Shown:
-        """What metrics show. It is kept up to date."""
+        """Return what metrics show. Later changes can be seen in it."""
         return Shown(self.process.figures, self._positions.known)
 
     @property

@@ -18,7 +18,7 @@ from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Stage
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """What a folder remembers of the plan that was applied to it, and of the recovery before that."""
+    """The plan that was last applied to a folder, and the recovery before it. The folder keeps both."""
 
     state: Literal["begun", "applied"]
     plan: Plan

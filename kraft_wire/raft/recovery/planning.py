@@ -190,8 +190,11 @@ def _configured(folder: FolderEvidence, static_voters: Mapping[int, Endpoint]) -
 def _usable(
     order: Sequence[FolderEvidence], found: Sequence[FolderEvidence], without: Sequence[int]
 ) -> list[FolderEvidence]:
-    """Return the folders that the quorum can go on with. If the only ones that remember a recovery are left
-    out of account, those that it left behind will do."""
+    """Return the folders that the quorum can go on with.
+
+    A recovery rules out the folders that it left behind. If there are no others, and ``without`` has every
+    node that remembers the recovery, they are returned after all.
+    """
     usable = [folder for folder in order if not problem_of(folder, found)]
     if usable or not without:
         return usable
