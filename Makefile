@@ -61,7 +61,7 @@ help:
 	@echo 'make test-unit       run the tests that need neither Java nor Kafka'
 	@echo 'make test-compiled   run the codec tests on the compiled codec'
 	@echo 'make test-compat     run the tests with Kafka brokers, tools and clients, and with Spark'
-	@echo 'make check           check format, lint, types, import contracts and generated code'
+	@echo 'make check           check format, lint, types, import contracts, generated code and sizes of modules'
 	@echo 'make format          format the code and apply the automatic fixes of ruff'
 	@echo 'make campaign        run the simulator as long as you like, for example OPTIONS="--hours 8 --first 1000000";'
 	@echo '                     the result goes to tests/sim/campaign.txt'
@@ -275,6 +275,7 @@ check: venv
 	$(BIN)/lint-imports
 	$(BIN)/python -m codegen generate --check
 	$(BIN)/python -m codegen.config_facts generate --check
+	$(BIN)/pytest --quiet tests/test_structure.py
 
 format: venv
 	$(BIN)/ruff format .

@@ -82,17 +82,30 @@ def quorum_promote(
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
+    check_node_id(node_id)
     keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
     keeps_up.check()
-    check_node_id(node_id)
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        check_voters_can_change(leader)
-        if _votes(leader, node_id, wanted):
-            print(f"Node {node_id} is a voter already. Nothing was changed.")
-            return EXIT_OK
-        key = _observer(leader, node_id, wanted, keeps_up)
-        make_voter(leader, key, given or _registered(leader, key, keeps_up), keeps_up, yes=yes)
+        return _promote(leader, node_id, wanted, given, keeps_up, yes=yes)
+
+
+def _promote(
+    leader: LeaderClient,
+    node_id: int,
+    wanted: Uuid | None,
+    given: Endpoints,
+    keeps_up: KeepsUp,
+    *,
+    yes: bool,
+) -> int:
+    """Make the observer a voter, unless it is one. Returns the exit status."""
+    check_voters_can_change(leader)
+    if _votes(leader, node_id, wanted):
+        print(f"Node {node_id} is a voter already. Nothing was changed.")
+        return EXIT_OK
+    key = _observer(leader, node_id, wanted, keeps_up)
+    make_voter(leader, key, given or _registered(leader, key, keeps_up), keeps_up, yes=yes)
     return EXIT_OK
 
 

@@ -96,21 +96,28 @@ def quorum_remove(
     check_node_id(node_id)
     wanted = directory_id_of(directory_id)
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        described = leader.describe()
-        address = None if keep_registration else registrations_of(leader).get(node_id)
-        voter = _voter(leader, described, node_id, wanted)
-        if voter is not None:
-            _remove(leader, described, key_of(voter), address, yes=yes)
-            if not keep_registration:
-                _unregister_removed(leader, key_of(voter))
-            return EXIT_OK
-        leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
-        _check_directory(leader, described, node_id, wanted)
-        if address is not None:
-            _unregister_stopped(leader, node_id, wanted, address, yes=yes)
-        else:
-            _check_was_known(leader, described, node_id)
-            print(_nothing_to_remove(described, node_id, keep_registration=keep_registration))
+        return _remove_node(leader, node_id, wanted, keep_registration=keep_registration, yes=yes)
+
+
+def _remove_node(
+    leader: LeaderClient, node_id: int, wanted: Uuid | None, *, keep_registration: bool, yes: bool
+) -> int:
+    """Remove the voter, or the registration that it left behind. Returns the exit status."""
+    described = leader.describe()
+    address = None if keep_registration else registrations_of(leader).get(node_id)
+    voter = _voter(leader, described, node_id, wanted)
+    if voter is not None:
+        _remove(leader, described, key_of(voter), address, yes=yes)
+        if not keep_registration:
+            _unregister_removed(leader, key_of(voter))
+        return EXIT_OK
+    leader.await_commit(lambda found: not replicas_of(found.voters, node_id))
+    _check_directory(leader, described, node_id, wanted)
+    if address is not None:
+        _unregister_stopped(leader, node_id, wanted, address, yes=yes)
+    else:
+        _check_was_known(leader, described, node_id)
+        print(_nothing_to_remove(described, node_id, keep_registration=keep_registration))
     return EXIT_OK
 
 
