@@ -13,6 +13,7 @@ import msgspec
 from kraft_wire.exporters.retries import pause_ms
 from kraft_wire.exporters.settings import SNAPSHOT_AND_TAIL, TAIL, Start
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.own_messages.resync import Resync
 
 LINGER_MS: Final = 50
 """New records wait so long for others: a sink flushes at most so often."""
@@ -73,13 +74,16 @@ class Cursor:
     """The place of one exporter.
 
     ``position`` is the offset after the last record that the sink has acknowledged; None while nothing is
-    acknowledged. Offsets below it are never read again, unless the log has lost them. Times are monotonic
-    milliseconds.
+    acknowledged. Offsets below it are never read again, unless the log has lost them. The next batch must
+    begin with ``resync``, unless it is None. Times are monotonic milliseconds.
     """
 
     def __init__(self, start: Start, position: int | None, high_watermark: int) -> None:
         self.position = position
         self.failures = 0
+        self.resync: Resync | None = None
+        self._missed_from: int | None = None
+        """The first offset that the sink has missed, until it has the state that stands for it."""
         self._start = start
         self._high_watermark = high_watermark
         self._offset: int | None = None
@@ -157,6 +161,7 @@ class Cursor:
     def sent(self) -> None:
         """Take note that the sink has the batch for good."""
         self._has_batch = False
+        self.resync = None
         self._acknowledge()
 
     def failed(self, now_ms: int, jitter: float) -> int:
@@ -175,7 +180,7 @@ class Cursor:
         self.failures = 0
         self._retry_at_ms = None
         if self._read_to is not None:
-            self.position = self._read_to
+            self.position, self._missed_from = self._read_to, None
 
     def _why_not_from(self, view: LogView) -> str:
         """Return why the log doesn't lead on from where the exporter is; "" if it does."""
@@ -190,9 +195,9 @@ class Cursor:
 
     def _begin_again(self, view: LogView, reason: str) -> Restart:
         wanted = self._start if self.position is None else self.position
-        self.position, self._start = None, SNAPSHOT_AND_TAIL
-        self._begin_with_state(view)
         position = wanted if isinstance(wanted, int) else view.start_offset
+        self.position, self._start, self._missed_from = None, SNAPSHOT_AND_TAIL, position
+        self._begin_with_state(view)
         return Restart(position, reason, None if view.snapshot is None else view.snapshot.end_offset)
 
     def _begin_with_state(self, view: LogView) -> None:
@@ -200,3 +205,6 @@ class Cursor:
             self._offset = view.start_offset
         else:
             self._snapshot = view.snapshot
+        if self._missed_from is not None:
+            end = view.start_offset if view.snapshot is None else view.snapshot.end_offset
+            self.resync = Resync(self._missed_from, end)

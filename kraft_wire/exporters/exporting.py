@@ -15,7 +15,7 @@ from kraft_wire.exporters.cursor import Cursor, Look, Open, ReadLog, ReadSnapsho
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.messages import Begin, Exported, Failing, Recovered, Restarted, Told
 from kraft_wire.exporters.reading import FolderReader, NotThere, Selection
-from kraft_wire.exporters.records import ExportBatch
+from kraft_wire.exporters.records import ExportBatch, ExportRecord, resync_record
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import Sink, SinkFailed
 from kraft_wire.log.errors import LogError
@@ -119,7 +119,8 @@ class Exporting:
                 await self._send()
 
     def _has_read(self, found: Selection) -> None:
-        self._batch = ExportBatch(self._cluster, found.records) if found.records else None
+        records = self._after_resync(found.records)
+        self._batch = ExportBatch(self._cluster, records) if records else None
         self._cursor.has_read(
             found.next_offset,
             _now_ms(),
@@ -128,6 +129,12 @@ class Exporting:
         )
         if self._batch is None and _now_ms() - self._told_ms >= IDLE_POSITION_MS:
             self._tell_position()
+
+    def _after_resync(self, records: list[ExportRecord]) -> list[ExportRecord]:
+        resync = self._cursor.resync
+        if resync is None:
+            return records
+        return [resync_record(resync, time.time_ns() // 1_000_000), *records]
 
     async def _send(self) -> None:
         assert self._batch is not None, "the cursor sends what was read"

@@ -17,20 +17,24 @@ from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.metadata_record import FRAME_VERSION, decode_metadata_record
+from kraft_wire.protocol.own_messages.resync import Resync
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
 UNKNOWN: Final = "Unknown"
 """The type of a record that this release has no name for."""
 UNKNOWN_VERSION: Final = -1
+RESYNC_INDEX: Final = -1
+NO_EPOCH: Final = -1
 
 
 class ExportRecord(msgspec.Struct, gc=False):
     """One committed record.
 
     The log has one record at each offset, and its ``index`` is 0. The records of a snapshot, which are the
-    state at its end, all have the offset before that end; ``index`` counts them from 1. ``timestamp_ms`` is
-    in milliseconds since the Unix epoch. ``value`` is the record as it lies in the log. A record that this
-    release can't decode has a ``problem``, and no ``message``.
+    state at its end, all have the offset before that end; ``index`` counts them from 1. A ``Resync`` comes
+    before them, with the index -1, if the exporter has missed records. ``timestamp_ms`` is in milliseconds
+    since the Unix epoch. ``value`` is the record as it lies in the log. A record that this release can't
+    decode has a ``problem``, and no ``message``.
     """
 
     offset: int
@@ -114,6 +118,15 @@ def snapshot_records(
             kind, version = type_and_version(record.value)
             yield ExportRecord(offset, index, epoch, timestamp_ms, record.value, kind, version)
         index += 1
+
+
+def resync_record(resync: Resync, timestamp_ms: int) -> ExportRecord:
+    """Return the record that says which offsets are missing before the ones that follow. No leader wrote it,
+    so it has no epoch."""
+    offset = max(0, resync.to - 1)
+    return ExportRecord(
+        offset, RESYNC_INDEX, NO_EPOCH, timestamp_ms, b"", Resync.NAME, Resync.MAX_VERSION, True, resync
+    )
 
 
 def type_and_version(value: bytes) -> tuple[str, int]:

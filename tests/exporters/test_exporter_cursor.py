@@ -21,6 +21,7 @@ from kraft_wire.exporters.cursor import (
 from kraft_wire.exporters.retries import FIRST_PAUSE_MS
 from kraft_wire.exporters.settings import Start
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.own_messages.resync import Resync
 
 NOW_MS = 1_000_000
 SNAPSHOT = SnapshotId(40, 2)
@@ -194,6 +195,48 @@ def test_a_log_that_is_trimmed_under_a_slow_exporter_restarts_it() -> None:
     cursor.must_look()
     assert _looked(cursor, LogView(40, SNAPSHOT)) == Restart(30, "the log begins at offset 40", 40)
     assert cursor.next_step(NOW_MS) == ReadSnapshot(SNAPSHOT)
+
+
+def test_missed_records_are_told_before_the_state_that_stands_for_them() -> None:
+    cursor = Cursor("tail", 30, 100)
+    _looked(cursor, LogView(40, SNAPSHOT))
+    assert cursor.resync == Resync(30, 40)
+    cursor.has_read(None, NOW_MS, has_records=True, is_backlog=True)
+    cursor.opened()
+    cursor.failed(NOW_MS, 0.0)
+    assert cursor.resync == Resync(30, 40)
+    cursor.opened()
+    cursor.sent()
+    assert cursor.resync is None
+
+
+def test_missed_records_are_told_again_if_the_state_is_another() -> None:
+    cursor = Cursor("tail", 30, 100)
+    _looked(cursor, LogView(40, SNAPSHOT))
+    cursor.has_read(None, NOW_MS, has_records=True, is_backlog=True)
+    cursor.opened()
+    cursor.sent()
+    cursor.must_look()
+    assert _looked(cursor, LogView(80, SnapshotId(80, 2))) is None
+    assert cursor.resync == Resync(30, 80)
+    cursor.has_read(80, NOW_MS, has_records=True, is_backlog=True)
+    cursor.sent()
+    cursor.must_look()
+    _looked(cursor, LogView(80, SnapshotId(80, 2)))
+    assert cursor.resync is None
+
+
+def test_records_that_the_log_has_lost_are_told_without_a_snapshot_too() -> None:
+    cursor = Cursor("tail", 101, 100)
+    _looked(cursor, LogView(20, None))
+    assert cursor.resync == Resync(101, 20)
+
+
+@pytest.mark.parametrize("start", ["tail", 90, "snapshot+tail"])
+def test_nothing_is_missed_at_a_first_start(start: Start) -> None:
+    cursor = Cursor(start, None, 100)
+    _looked(cursor, LogView(40, SNAPSHOT))
+    assert cursor.resync is None
 
 
 @pytest.mark.parametrize("start", ["tail", 90, "snapshot+tail"])

@@ -26,7 +26,7 @@ from kraft_wire.exporters.messages import (
     line_of,
     told_in,
 )
-from kraft_wire.exporters.settings import ExporterSettings, read_exporters
+from kraft_wire.exporters.settings import ExporterSettings, FilterSettings, read_exporters
 from kraft_wire.log.batch import encode_batch
 from tests.support.controller_process import GIVE_UP_S
 from tests.support.metadata_logs import LogWriter
@@ -169,7 +169,25 @@ def test_a_trimmed_log_begins_again_with_the_snapshot(writer: LogWriter, tmp_pat
     with _Process(writer.partition, _exporters(tmp_path, audit="tail"), 12, {"audit": 4}) as process:
         process.wait_for_position("audit", 12)
         assert process.of(Restarted) == [Restarted("audit", 4, "the log begins at offset 10", 10)]
-    assert _offsets(tmp_path / "audit") == [*[9] * 10, 10, 11]
+    resync, *others = exported_lines(tmp_path / "audit")
+    assert (resync["type"], resync["data"]) == ("Resync", {"from": 4, "to": 10})
+    assert (resync["offset"], resync["index"], resync["epoch"]) == (9, -1, -1)
+    ids = [(line["offset"], line["index"]) for line in others]
+    assert ids == [*((9, index) for index in range(1, 11)), (10, 0), (11, 0)]
+
+
+def test_missed_records_are_told_though_no_record_of_the_state_is_wanted(
+    writer: LogWriter, tmp_path: Path
+) -> None:
+    writer.append(9)
+    writer.roll()
+    writer.snapshot()
+    writer.trim(10)
+    (every,) = _exporters(tmp_path, audit="tail")
+    some = msgspec.structs.replace(every, filter=FilterSettings(types=("NoOpRecord",)))
+    with _Process(writer.partition, (some,), 10, {"audit": 4}) as process:
+        process.wait_for_position("audit", 10)
+    assert [line["type"] for line in exported_lines(tmp_path / "audit")] == ["Resync"]
 
 
 def test_a_record_of_a_newer_release_is_exported_as_it_is(writer: LogWriter, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class ParquetFiles(BlockingSink):
             self._lock = -1
 
     def _files(self) -> list[Path]:
-        name = re.compile(re.escape(self._name) + r"-[0-9]{20}-[0-9]+-[0-9]+" + re.escape(SUFFIX))
+        name = re.compile(re.escape(self._name) + r"-[0-9]{20}--?[0-9]+-[0-9]+" + re.escape(SUFFIX))
         return sorted(path for path in self._folder.iterdir() if name.fullmatch(path.name))
 
     def _is_small(self, path: Path) -> bool:

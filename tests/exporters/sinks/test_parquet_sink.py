@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kraft_wire.exporters.arrow_rows import SCHEMA
-from kraft_wire.exporters.records import ExportBatch
+from kraft_wire.exporters.records import ExportBatch, resync_record
 from kraft_wire.exporters.settings import read_exporters
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks import parquet as parquet_sink
 from kraft_wire.exporters.sinks.parquet import FOLD, ParquetFiles, make_sink
+from kraft_wire.protocol.own_messages.resync import Resync
 from tests.exporters.export_samples import exported
 from tests.support.metadata_records import topic_record
 
@@ -147,3 +148,16 @@ async def test_a_write_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: py
         await sink.export(_batch([0]))
     await sink.close()
     assert _files(tmp_path) == []
+
+
+async def test_missed_records_are_a_row_and_their_file_is_folded_like_others(tmp_path: Path) -> None:
+    sink = _sink(tmp_path)
+    await sink.open()
+    await sink.export(ExportBatch(CLUSTER, [resync_record(Resync(4, 10), 1_700_000_000_000)]))
+    for offset in range(10, 10 + FOLD - 1):
+        await sink.export(_batch([offset]))
+    await sink.close()
+    assert len(_files(tmp_path)) == 1
+    row = _rows(tmp_path)[0]
+    assert (row["offset"], row["index"], row["type"]) == (9, -1, "Resync")
+    assert msgspec.json.decode(row["data"]) == {"from": 4, "to": 10}
