@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from kraft_wire.exporters.settings import Start
 from kraft_wire.log.errors import MalformedFile
 
 POSITIONS_FILE: Final = "exporters.json"
@@ -50,9 +51,11 @@ def kept(positions: Mapping[str, int], exporters: Collection[str]) -> Positions:
     return {name: position for name, position in positions.items() if name in exporters}
 
 
-def lowest(positions: Mapping[str, int], exporters: Collection[str]) -> int | None:
-    """Return the offset below which all of these exporters have exported everything; None if one of them has
-    no position yet, or if there are no exporters."""
-    if not exporters or not all(name in positions for name in exporters):
-        return None
-    return min(positions[name] for name in exporters)
+def wanted_from(positions: Mapping[str, int], starts: Mapping[str, Start]) -> int | None:
+    """Return the lowest offset that an exporter still needs; None if none of them needs any.
+
+    ``starts`` has all configured exporters. One without a position needs what comes from the offset on that
+    its key ``start`` names. If that isn't an offset, it begins with what there is.
+    """
+    needed = (positions.get(name, start) for name, start in starts.items())
+    return min((offset for offset in needed if isinstance(offset, int)), default=None)

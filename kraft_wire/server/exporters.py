@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from kraft_wire.exporters.positions import lowest
+from kraft_wire.exporters.positions import wanted_from
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.metrics.exporters import Exporters as Shown
 from kraft_wire.raft.membership.voters import Peer
@@ -27,9 +27,9 @@ class Exporters:
     def __init__(
         self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str, node_id: int
     ) -> None:
-        self._names = [exporter.name for exporter in exporters]
+        self._starts = {exporter.name: exporter.start for exporter in exporters}
         reports = ExporterReports()
-        self._positions = ExporterPositions(folder, cluster, self._names, reports)
+        self._positions = ExporterPositions(folder, cluster, self._starts, reports)
         self._cluster = cluster
         self._client_id = f"exporters-client-{node_id}"
         self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
@@ -62,7 +62,7 @@ class Exporters:
     async def _keep_log(self, keep_records: Callable[[int], None]) -> None:
         told: int | None = None
         while True:
-            wanted = lowest(self._positions.known, self._names)
+            wanted = wanted_from(self._positions.known, self._starts)
             if wanted is not None and wanted != told:
                 keep_records(wanted)
                 told = wanted

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.exporters.positions import kept, lowest, parse_positions, positions_text
+from kraft_wire.exporters.positions import kept, parse_positions, positions_text, wanted_from
 from kraft_wire.exporters.retries import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, pause_ms
+from kraft_wire.exporters.settings import Start
 from kraft_wire.log.errors import MalformedFile
 
 
@@ -35,18 +36,20 @@ def test_an_exporter_that_was_removed_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("positions", "exporters", "expected"),
+    ("positions", "starts", "expected"),
     [
-        ({"a": 5, "b": 2}, ["a", "b"], 2),
-        ({"a": 5, "gone": 2}, ["a"], 5),
-        ({"a": 5}, ["a", "b"], None),
-        ({}, [], None),
+        ({"a": 5, "b": 2}, {"a": "tail", "b": 0}, 2),
+        ({"a": 5, "gone": 2}, {"a": "tail"}, 5),
+        ({"a": 5}, {"a": "tail", "b": "snapshot+tail"}, 5),
+        ({"a": 5}, {"a": "tail", "b": 0}, 0),
+        ({}, {"a": "tail"}, None),
+        ({}, {}, None),
     ],
 )
-def test_the_lowest_position_counts_only_if_all_are_known(
-    positions: dict[str, int], exporters: list[str], expected: int | None
+def test_the_log_keeps_what_any_exporter_needs(
+    positions: dict[str, int], starts: dict[str, Start], expected: int | None
 ) -> None:
-    assert lowest(positions, exporters) == expected
+    assert wanted_from(positions, starts) == expected
 
 
 def test_pauses_grow_up_to_a_limit_and_for_ever() -> None:
