@@ -52,7 +52,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-strangers check format bench bench-scale bench-codec bench-spark lock clean
+.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-exporters campaign-strangers check format bench bench-scale bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
@@ -67,6 +67,8 @@ help:
 	@echo '                     the result goes to tests/sim/campaign.txt'
 	@echo 'make campaign-brokers  restart real brokers with 20,000 partitions one after the other; the result goes'
 	@echo '                     to compat/campaigns/rolling_restart.txt'
+	@echo 'make campaign-exporters  end, pause and cut off controllers with exporters of all kinds, for an hour; the'
+	@echo '                     result goes to compat/campaigns/exporters.txt'
 	@echo 'make campaign-strangers  attack controllers under load for an hour with forged requests and fake leaders; the'
 	@echo '                     result goes to compat/campaigns/strangers.txt'
 	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
@@ -263,6 +265,10 @@ campaign: venv
 
 campaign-brokers: venv kafka
 	@$(BIN)/python -m compat.campaigns.rolling_restart $(OPTIONS)
+
+# OPTIONS are those of `python -m compat.campaigns.exporters --help`: `make campaign-exporters OPTIONS="--faults 10 --minutes 2"`.
+campaign-exporters: venv kafka kcat network $(KAFKA_ARCHIVES)
+	@$(BIN)/python -m compat.campaigns.exporters $(OPTIONS)
 
 # OPTIONS are those of `python -m compat.campaigns.strangers --help`: `make campaign-strangers OPTIONS="--minutes 4 --seed 7"`.
 campaign-strangers: venv

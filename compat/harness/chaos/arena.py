@@ -36,14 +36,27 @@ SETTINGS: Final = {
     "metadata.max.retention.bytes": "200000",
 }
 BROKER_SETTINGS: Final = {"controller.socket.timeout.ms": str(round(1000 * BROKERS_PATIENCE_S))}
+BROKERS: Final = 2
 CATCHING_UP_S: Final = 60.0
 
 
 class Arena:
-    """A running cluster. The thread that creates it moves to the clients' host, where the brokers run too."""
+    """A running cluster. The thread that creates it moves to the clients' host, where the brokers run too.
 
-    def __init__(self, workspace: Workspace, tools: ToolServer, scratch: Path) -> None:
+    ``prepare`` is called when all nodes are formatted and none is started.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        tools: ToolServer,
+        scratch: Path,
+        *,
+        disk_mib: int = 64,
+        prepare: Callable[[Arena], None] | None = None,
+    ) -> None:
         self.ledger = Ledger()
+        self._disk_mib = disk_mib
         self._closing = ExitStack()
         self._numbers = count()
         with ExitStack() as on_failure:
@@ -58,9 +71,15 @@ class Arena:
             )
             self._hosts = dict(zip(self.quorum.controllers, HOSTS, strict=True))
             self.quorum.format()
+            for node_id in range(1, BROKERS + 1):
+                self.quorum.add_broker(node_id, BROKER_SETTINGS, place=Place(self.clients_address))
+            if prepare is not None:
+                prepare(self)
             self.quorum.start()
             self.quorum.leader()
-            self.quorum.start_brokers(2, BROKER_SETTINGS)
+            for broker in self.quorum.brokers.values():
+                broker.start()
+            self.quorum.wait_until_brokers_are_ready()
             on_failure.pop_all()
 
     def __enter__(self) -> Self:
@@ -72,7 +91,7 @@ class Arena:
         self._closing.close()
 
     def _disk(self, scratch: Path, host: str) -> PowerDisk:
-        disk = PowerDisk(scratch / f"{host}.image", scratch / host)
+        disk = PowerDisk(scratch / f"{host}.image", scratch / host, self._disk_mib)
         self._closing.callback(disk.image.unlink)
         self._closing.callback(disk.unmount, "--lazy")
         return disk
@@ -80,6 +99,11 @@ class Arena:
     def _place(self, host: str) -> Place:
         prefix = self.network.hosts[host].command_prefix
         return Place(self.network.address(host), prefix, self.disks[host].mount_point)
+
+    @property
+    def clients_address(self) -> str:
+        """The address of the clients' host, which all controllers reach."""
+        return self.network.address(CLIENTS)
 
     def host(self, controller: Controller) -> str:
         return self._hosts[controller.node_id]

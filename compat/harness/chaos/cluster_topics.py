@@ -107,7 +107,7 @@ def topics_in(state: MetadataState) -> dict[str, TopicContent]:
 
 def topics_on(broker: Node) -> dict[str, TopicContent]:
     """Return the topics that a broker lists now, with the configs that are set on them."""
-    with WireClient(broker.port) as client:
+    with WireClient(broker.port, host=broker.place.host) as client:
         metadata = client.call(
             MetadataRequest(topics=None, allow_auto_topic_creation=False), METADATA_VERSION, MetadataResponse
         )

@@ -89,5 +89,5 @@ def wait_for_absence(brokers: Iterable[Node], topic: str, timeout_s: float = 30.
 
 def _metadata(broker: Node, asked: list[MetadataRequestTopic] | None) -> MetadataResponse:
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
-    with WireClient(broker.port) as client:
+    with WireClient(broker.port, host=broker.place.host) as client:
         return client.call(request, METADATA_VERSION, MetadataResponse)

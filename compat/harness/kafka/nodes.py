@@ -118,8 +118,9 @@ class JvmNode(Node):
         jars: KafkaJars,
         tools: ToolServer,
         port: int | None = None,
+        place: Place = HERE,
     ) -> None:
-        super().__init__(workspace, name, node_id, port)
+        super().__init__(workspace, name, node_id, port, place)
         self.jars = jars
         self._tools = tools
         self.jvm_options: Sequence[str] = (*QUICK_JVM, using_archive(jars.version))
@@ -153,8 +154,9 @@ class JvmBroker(JvmNode):
         tools: ToolServer,
         controller_address: str,
         log_dir_count: int = 1,
+        place: Place = HERE,
     ) -> None:
-        super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools)
+        super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools, place=place)
         self.write_properties(
             {
                 "process.roles": "broker",

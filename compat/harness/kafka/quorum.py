@@ -130,11 +130,15 @@ class ControllerQuorum:
             self.controllers[id].start()
 
     def add_broker(
-        self, node_id: int, properties: Mapping[str, str] | None = None, log_dir_count: int = 1
+        self,
+        node_id: int,
+        properties: Mapping[str, str] | None = None,
+        log_dir_count: int = 1,
+        place: Place = HERE,
     ) -> JvmBroker:
         """Create and format a broker without starting it."""
         jars = find_jars(NEWEST_KAFKA)
-        broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list, log_dir_count)
+        broker = JvmBroker(self.workspace, node_id, jars, self.tools, self.address_list, log_dir_count, place)
         if self.voters == "static":
             broker.change_properties(self._quorum_properties())
         broker.change_properties(properties or {})
