@@ -43,6 +43,7 @@ def sim(
     controllers: bool = False,
     voters_change: bool = False,
     rolling_upgrade: bool = False,
+    exporters: bool = False,
     options: str | None = None,
     minimise: bool = False,
     trace: bool = False,
@@ -72,6 +73,8 @@ def sim(
         recover majorities.
     rolling_upgrade
         Run whole controllers of two releases, and upgrade and downgrade them while they run.
+    exporters
+        Let the leader export what is committed, to a sink that is away now and then.
     options
         Run these options instead, as a failed run printed them.
     minimise
@@ -83,6 +86,7 @@ def sim(
         "--controllers": controllers,
         "--voters-change": voters_change,
         "--rolling-upgrade": rolling_upgrade,
+        "--exporters": exporters,
     }
     if options is None:
         length_s = DEFAULT_SECONDS if seconds is None else seconds
@@ -110,7 +114,7 @@ def _summary(count: int, failed: list[int]) -> str:
 
 
 def _drawing(kinds: Mapping[str, bool]) -> Callable[[int, int], Options]:
-    from kraft_wire.sim.swarm import controllers_of, membership_of, options_of, rolling_of
+    from kraft_wire.sim.swarm import controllers_of, exporting_of, membership_of, options_of, rolling_of
 
     chosen = [option for option, is_chosen in kinds.items() if is_chosen]
     if len(chosen) > 1:
@@ -119,6 +123,7 @@ def _drawing(kinds: Mapping[str, bool]) -> Callable[[int, int], Options]:
         "--controllers": controllers_of,
         "--voters-change": membership_of,
         "--rolling-upgrade": rolling_of,
+        "--exporters": exporting_of,
     }
     return drawings[chosen[0]] if chosen else options_of
 

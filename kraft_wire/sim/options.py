@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from kraft_wire.controller.decision.work import SliceLimits
+from kraft_wire.raft.config import MAX_WANTED_BYTES
 from kraft_wire.sim.machines.handler_cost import HandlerCost
 from kraft_wire.sim.machines.world import DiskSpeed
 from kraft_wire.sim.network.connections import Faults
@@ -34,6 +35,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     With ``rolling_upgrade`` whole nodes start with an older release, which doesn't know the newer one's
     NoOpRecords.
+
+    With ``exporters`` the leader exports what is committed. The log waits for it until it has
+    ``max_wanted_bytes``.
     """
 
     seed: int
@@ -64,6 +68,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     auto_join: bool = False
     drafted: bool = False
     rolling_upgrade: bool = False
+    exporters: bool = False
+    max_wanted_bytes: int = MAX_WANTED_BYTES
     only: tuple[int, ...] | None = None
 
     @property

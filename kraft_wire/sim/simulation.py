@@ -8,6 +8,7 @@ from traceback import format_exception
 
 import msgspec
 
+from kraft_wire.sim.checkers.exporters import ExportedIsCommitted
 from kraft_wire.sim.checkers.violations import Violation
 from kraft_wire.sim.faults import ALL_FAULTS, Fault, Strike
 from kraft_wire.sim.machines.cluster import Cluster
@@ -15,6 +16,7 @@ from kraft_wire.sim.machines.controller_node import ControllerNode
 from kraft_wire.sim.machines.node import SimNode
 from kraft_wire.sim.network.connections import LATEST_DUPLICATE_US
 from kraft_wire.sim.options import Options
+from kraft_wire.sim.population.exporters import Exporters
 from kraft_wire.sim.population.population import Population
 from kraft_wire.sim.population.workload import SECOND_US, Workload
 from kraft_wire.sim.randomness import stream
@@ -83,6 +85,7 @@ class Simulation:
         self.cluster = Cluster(options, trace)
         self.workload = Workload(self.cluster)
         self.population = Population(self.cluster) if options.controllers else None
+        self.exporters = _exporters(self.cluster) if options.exporters else None
         self._trace = trace
         self._highest_epoch_shut_out = 0
         self._chance = stream(options.seed, "phases")
@@ -93,6 +96,8 @@ class Simulation:
         self.workload.start()
         if self.population is not None:
             self.population.start()
+        if self.exporters is not None:
+            self.exporters.start()
         for fault in schedule_of(self.options):
             self.cluster.scheduler.at(fault.at_ms * MS, self._strike, fault)
         self.cluster.scheduler.run_until(safety_ms(self.options.seconds) * MS)
@@ -111,6 +116,8 @@ class Simulation:
         cluster.calm()
         if self.population is not None:
             self.population.calm()
+        if self.exporters is not None:
+            self.exporters.calm()
         cluster.disasters.end()
         cluster.operator.finish()
         if self.options.voters_change:
@@ -238,6 +245,7 @@ class Simulation:
             self.population.stop()
         cluster.scheduler.run_until(cluster.scheduler.now_us + SECOND_US)
         self._check_states()
+        self._await_exports()
         now_leads = cluster.leader
         if self.options.voters_change:
             self._check_not_stuck()
@@ -289,6 +297,17 @@ class Simulation:
             if isinstance(node, ControllerNode):
                 node.look_at_whole_state()
 
+    def _await_exports(self) -> None:
+        """Wait until the sink has everything that is committed now."""
+        if self.exporters is None:
+            return
+        scheduler, sink = self.cluster.scheduler, self.exporters.sink
+        end_offset = sink.rules.committed_end
+        deadline_us = scheduler.now_us + SETTLE_WITHIN_US
+        if not scheduler.run_until_true(lambda: sink.end_offset >= end_offset, deadline_us, LOOK_EVERY_US):
+            seen = f"the sink has what is below {sink.end_offset}, {end_offset} is committed"
+            raise Violation("EventuallyExported", seen)
+
     def _converge(self, nodes: list[SimNode], invariant: str) -> None:
         """Wait, for a bounded time, until there is one leader, a new record is committed, and all nodes have
         it."""
@@ -306,6 +325,13 @@ class Simulation:
             return False
         # Records that were committed meanwhile needn't have reached every node.
         return all(node.is_up and node.applied_end > committed for node in nodes)
+
+
+def _exporters(cluster: Cluster) -> Exporters:
+    rules = ExportedIsCommitted(cluster.nodes)
+    cluster.checkers.add(rules)
+    chance = stream(cluster.options.seed, "exporters")
+    return Exporters(cluster.scheduler, cluster.network.links, cluster.nodes, chance, rules)
 
 
 def _is_changing_voters(node: SimNode) -> bool:

@@ -111,6 +111,14 @@ def rolling_of(seed: int, seconds: int = 120) -> Options:
     )
 
 
+def exporting_of(seed: int, seconds: int = 120) -> Options:
+    """Return the run that a seed stands for, with exporters. The log waits for them for long, a little, or
+    not at all."""
+    chance = stream(seed, "swarm of exporters")
+    limit = chance.choice((0, 30_000, 100_000_000))
+    return msgspec.structs.replace(options_of(seed, seconds), exporters=True, max_wanted_bytes=limit)
+
+
 def membership_of(seed: int, seconds: int = 60) -> Options:
     """Return the run that a seed stands for, with voters that change."""
     options = options_of(seed, seconds)

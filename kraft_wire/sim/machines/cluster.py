@@ -102,6 +102,7 @@ class Cluster:
             fetch_max_bytes=options.fetch_max_bytes,
             fetch_snapshot_max_bytes=options.fetch_snapshot_max_bytes,
             max_retention_bytes=options.retention_bytes,
+            max_wanted_bytes=options.max_wanted_bytes,
             cleaning_interval_ms=10_000,
         )
         drift = stream(options.seed, f"drift of {node_id}").randint(-options.drift_ppm, options.drift_ppm)
