@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kraft_wire.columnar.fields import Unreadable, find_fields
 from kraft_wire.columnar.gather import Chunk, Malformed
-from kraft_wire.columnar.metadata import kinds
+from kraft_wire.columnar.metadata import Kind, kinds
+from kraft_wire.exporters.columns import ColumnRecords, type_of
 from kraft_wire.exporters.json_form import data_text
 from kraft_wire.exporters.records import UNKNOWN, ExportBatch, ExportRecord
+from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import message_class
 from kraft_wire.tabular.arrow_columns import field_column
 from kraft_wire.tabular.json_column import json_column
+
+if TYPE_CHECKING:
+    from kraft_wire.columnar.gather import Positions
 
 SCHEMA: Final = pa.schema(
     [
@@ -37,10 +42,50 @@ SCHEMA: Final = pa.schema(
 def table_of(batch: ExportBatch) -> pa.Table:
     """Return the records as rows, in their order."""
     records = batch.records
+    if isinstance(records, ColumnRecords):
+        return _table_of_columns(batch.cluster, records)
+    return _table_of_records(batch.cluster, records)
+
+
+def _table_of_columns(cluster: str, records: ColumnRecords) -> pa.Table:
+    tables = [_table_of_kind(cluster, records, kind) for kind in records.kinds]
+    if records.control:
+        tables.append(_table_of_records(cluster, records.control))
+    if len(tables) == 1:
+        return tables[0]
+    together = pa.concat_tables(tables)
+    order = np.lexsort([together[name].to_numpy() for name in ("index", "offset")])
+    return together.take(pa.array(order))
+
+
+def _table_of_kind(cluster: str, records: ColumnRecords, kind: Kind) -> pa.Table:
+    name, rows, count = type_of(kind), kind.rows, len(kind.rows)
+    if name == UNKNOWN:
+        return _table_of_records(cluster, records.of_kind(kind))
+    try:
+        data = _json(message_class(name), kind.version, records.chunk, kind.starts, kind.ends)
+    except (Malformed, Unreadable):
+        return _table_of_records(cluster, records.of_kind(kind))
+    columns = [
+        pa.repeat(pa.scalar(cluster), count),
+        pa.array(records.offsets[rows]),
+        pa.array(records.indexes[rows]),
+        pa.array(records.epochs[rows], pa.int32()),
+        pa.array(records.timestamps_ms[rows]).cast(SCHEMA.field("timestamp").type),
+        pa.repeat(pa.scalar(name), count),
+        pa.repeat(pa.scalar(kind.version, pa.int16()), count),
+        data,
+        pa.nulls(count, pa.string()),
+        pa.nulls(count, pa.binary()),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _table_of_records(cluster: str, records: Sequence[ExportRecord]) -> pa.Table:
     data = _data(records)
     failed = [record if is_null else None for record, is_null in zip(records, _nulls(data), strict=True)]
     columns = [
-        pa.array([batch.cluster] * len(records), pa.string()),
+        pa.array([cluster] * len(records), pa.string()),
         pa.array([record.offset for record in records], pa.int64()),
         pa.array([record.index for record in records], pa.int64()),
         pa.array([record.epoch for record in records], pa.int32()),
@@ -74,21 +119,27 @@ def _data_of_kind(kind: tuple[str, int, bool], records: Sequence[ExportRecord]) 
     name, version, is_decoded = kind
     if name != UNKNOWN and not is_decoded:
         try:
-            return _in_columns(name, version, records)
+            return _data_in_columns(name, version, records)
         except (Malformed, Unreadable):
             pass  # one by one, each record says what is wrong with it
     return pa.array([data_text(record) for record in records], pa.string())
 
 
-def _in_columns(name: str, version: int, records: Sequence[ExportRecord]) -> pa.Array:
+def _data_in_columns(name: str, version: int, records: Sequence[ExportRecord]) -> pa.Array:
     """Return the JSON of records of one type and version. Raises Malformed, Unreadable."""
-    record_class = message_class(name)
-    if not record_class.MIN_VERSION <= version <= record_class.MAX_VERSION:
-        raise Unreadable(f"{name} version {version}")
     values = [record.value for record in records]
     ends = np.cumsum(np.array([len(value) for value in values], np.int64))
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     chunk = Chunk(b"".join(values))
     (kind,) = kinds(chunk, starts, ends)
-    table = find_fields(record_class, version, chunk, kind.starts, kind.ends)
-    return json_column(record_class, version, lambda field: field_column(table, field), len(records))
+    return _json(message_class(name), version, chunk, kind.starts, kind.ends)
+
+
+def _json(
+    record_class: type[Message], version: int, chunk: Chunk, starts: Positions, ends: Positions
+) -> pa.Array:
+    """Return the JSON of the records whose bodies lie there. Raises Malformed, Unreadable."""
+    if not record_class.MIN_VERSION <= version <= record_class.MAX_VERSION:
+        raise Unreadable(f"{record_class.NAME} version {version}")
+    table = find_fields(record_class, version, chunk, starts, ends)
+    return json_column(record_class, version, lambda field: field_column(table, field), table.row_count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from traceback import format_exception
 from typing import Final
@@ -130,7 +130,7 @@ class Exporting:
         if self._batch is None and _now_ms() - self._told_ms >= IDLE_POSITION_MS:
             self._tell_position()
 
-    def _after_resync(self, records: list[ExportRecord]) -> list[ExportRecord]:
+    def _after_resync(self, records: Sequence[ExportRecord]) -> Sequence[ExportRecord]:
         resync = self._cursor.resync
         if resync is None:
             return records

@@ -44,6 +44,17 @@ class Filter:
         """Whether records before the first exported one must be given to ``learn``."""
         return bool(self._topics)
 
+    @property
+    def is_by_type(self) -> bool:
+        """Whether ``takes_type`` says all: no record has to be looked into."""
+        return not self._topics and not self._brokers
+
+    def takes_type(self, name: str) -> bool:
+        """Whether the exporter wants records of a type."""
+        if name == NoOpRecord.NAME and not self._no_op:
+            return False
+        return not self._types or name in self._types
+
     def learn(self, record: ExportRecord) -> None:
         """Take note of a topic's id."""
         if self._topics and record.type == TopicRecord.NAME:
@@ -54,11 +65,9 @@ class Filter:
     def takes(self, record: ExportRecord) -> bool:
         """Whether the exporter wants a record. Records must be given in the order of the log."""
         self.learn(record)
-        if record.type == NoOpRecord.NAME and not self._no_op:
+        if not self.takes_type(record.type):
             return False
-        if self._types and record.type not in self._types:
-            return False
-        if not self._topics and not self._brokers:
+        if self.is_by_type:
             return True
         message = record.message
         return message is None or self._is_of_topic(message) or self._is_of_broker(message)

@@ -6,11 +6,13 @@ Nothing below the high watermark changes any more, and an open file stays readab
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kraft_wire.columnar.gather import Malformed
+from kraft_wire.exporters.columns import SnapshotPart, log_columns, part_records, snapshot_columns
 from kraft_wire.exporters.cursor import LogView
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.records import ExportRecord, log_records, snapshot_records
@@ -26,6 +28,8 @@ from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
 
 READ_BYTES: Final = 1024 * 1024
 """About so many bytes of the log are one batch for the sink; at least one batch of the log."""
+MANY: Final = 500
+"""So many records are read in columns."""
 
 
 class NotThere(Exception):
@@ -36,7 +40,7 @@ class Selection(NamedTuple):
     """The wanted records of a part of the log, or of a snapshot. The reading goes on at ``next_offset``; None
     inside a snapshot. ``is_backlog``: there is more to read at once."""
 
-    records: list[ExportRecord]
+    records: Sequence[ExportRecord]
     next_offset: int | None
     is_backlog: bool
 
@@ -66,14 +70,15 @@ class FolderReader:
         if not self._knows_topic_ids:
             self._learn_topic_ids(offset)
             self._knows_topic_ids = True
-        records: list[ExportRecord] = []
+        batches: list[Batch] = []
         size_bytes = 0
         for batch in self._log.batches(offset, end_offset):
-            records += [each for each in log_records(batch) if self._takes(each, offset)]
+            batches.append(batch)
             size_bytes += batch.header.size_bytes
             if size_bytes >= self._read_bytes:
                 break
         next_offset = max(offset, self._log.next_offset)
+        records = self._log_records(batches, offset)
         return Selection(records, next_offset, is_backlog=offset < next_offset < end_offset)
 
     def read_snapshot(self, snapshot_id: SnapshotId) -> Selection:
@@ -81,17 +86,14 @@ class FolderReader:
         if self._snapshot is None or self._snapshot.id != snapshot_id:
             self._forget_snapshot()
             self._snapshot = _SnapshotPages(self._folder, snapshot_id)
-        records: list[ExportRecord] = []
-        size_bytes = 0
         try:
-            for batch, found in self._snapshot.records:
-                records += filter(self._wanted.takes, found)
-                size_bytes += batch.header.size_bytes
-                if size_bytes >= self._read_bytes:
-                    return Selection(records, None, is_backlog=True)
+            batches, part, is_end = self._snapshot.next_part(self._read_bytes)
+            records = self._snapshot_records(batches, part)
         except BaseException:
             self._forget_snapshot()
             raise
+        if not is_end:
+            return Selection(records, None, is_backlog=True)
         self._forget_snapshot()
         self._knows_topic_ids = True
         return Selection(records, snapshot_id.end_offset, is_backlog=True)
@@ -100,6 +102,22 @@ class FolderReader:
         """Close the files."""
         self._log.close()
         self._forget_snapshot()
+
+    def _log_records(self, batches: Sequence[Batch], offset: int) -> Sequence[ExportRecord]:
+        if self._are_many(batches):
+            with suppress(Malformed):  # one by one, each record says what is wrong with it
+                return log_columns(batches, self._wanted, offset)
+        return [each for batch in batches for each in log_records(batch) if self._takes(each, offset)]
+
+    def _snapshot_records(self, batches: Sequence[Batch], part: SnapshotPart) -> Sequence[ExportRecord]:
+        if self._are_many(batches):
+            with suppress(Malformed):
+                return snapshot_columns(batches, self._wanted, part)
+        return list(filter(self._wanted.takes, part_records(batches, part)))
+
+    def _are_many(self, batches: Sequence[Batch]) -> bool:
+        """Whether columns are worth it, and possible."""
+        return self._wanted.is_by_type and sum(batch.header.record_count for batch in batches) >= MANY
 
     def _takes(self, record: ExportRecord, offset: int) -> bool:
         """Whether a record is wanted. The batch that holds ``offset`` may begin before it."""
@@ -116,8 +134,10 @@ class FolderReader:
         if before:
             begin = before[-1].end_offset
             with closing(_SnapshotPages(self._folder, before[-1])) as pages:
-                for _, found in pages.records:
-                    for record in found:
+                is_end = False
+                while not is_end:
+                    batches, part, is_end = pages.next_part(self._read_bytes)
+                    for record in part_records(batches, part):
                         self._wanted.learn(record)
         with closing(_LogFile(self._folder)) as log:
             for batch in log.batches(begin, offset):
@@ -131,7 +151,7 @@ class FolderReader:
 
 
 class _SnapshotPages:
-    """An open snapshot. ``records`` yields each of its batches with the records to export."""
+    """An open snapshot, which is read in parts."""
 
     def __init__(self, folder: Path, snapshot_id: SnapshotId) -> None:
         self.id = snapshot_id
@@ -140,14 +160,29 @@ class _SnapshotPages:
             with closing(store):
                 self._timestamp_ms = store.last_contained_log_timestamp_ms(snapshot_id)
                 self._reader = store.open_reader(snapshot_id)
-        self.records = self._read()
+        self._batches = self._reader.batches()
+        self._next_index = 1
 
-    def _read(self) -> Iterator[tuple[Batch, list[ExportRecord]]]:
-        index = 1
-        for batch in self._reader.batches():
-            found = list(snapshot_records(batch, self.id, self._timestamp_ms, index))
-            index += len(found)
-            yield batch, found
+    def next_part(self, read_bytes: int) -> tuple[list[Batch], SnapshotPart, bool]:
+        """Return the next batches, their place, and whether they are the last ones."""
+        batches: list[Batch] = []
+        first_indexes = []
+        size_bytes, is_end = 0, True
+        for batch in self._batches:
+            batches.append(batch)
+            first_indexes.append(self._next_index)
+            self._next_index += self._count(batch)
+            size_bytes += batch.header.size_bytes
+            if size_bytes >= read_bytes:
+                is_end = False
+                break
+        return batches, SnapshotPart(self.id, self._timestamp_ms, first_indexes), is_end
+
+    def _count(self, batch: Batch) -> int:
+        """Return how many records of a batch are exported."""
+        if not batch.header.is_control:
+            return batch.header.record_count
+        return len(list(snapshot_records(batch, self.id, self._timestamp_ms, 1)))
 
     def close(self) -> None:
         self._reader.close()

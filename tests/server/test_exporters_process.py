@@ -17,6 +17,7 @@ import pytest
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.positions import POSITIONS_FILE
 from kraft_wire.exporters.reading import FolderReader
+from kraft_wire.exporters.records import ExportRecord
 from kraft_wire.exporters.settings import FilterSettings
 from kraft_wire.logs.copy import read_copy
 from tests.support.controller_process import ControllerProcess, Event, formatted
@@ -53,7 +54,7 @@ def _committed(log_dir: Path) -> list[tuple[int, str, Any]]:
     """Return the records of a stopped controller's log, without those that say nothing."""
     reader = FolderReader(log_dir, Filter(FilterSettings()))
     end_offset = _last_offset(log_dir) + 1
-    records = []
+    records: list[ExportRecord] = []
     offset = 0
     while offset < end_offset:
         found = reader.read_log(offset, end_offset)

@@ -10,11 +10,13 @@ import os
 import re
 import stat
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from kraft_wire.exporters.columns import ColumnRecords
 from kraft_wire.exporters.json_form import json_text
 from kraft_wire.exporters.records import ExportBatch, ExportRecord
 from kraft_wire.exporters.settings import ExporterSettings
@@ -58,6 +60,7 @@ class JsonLines(BlockingSink):
         self._settings = settings
         self._folder = Path(settings.path)
         self._file: _File | None = None
+        self._has_arrow = find_spec("pyarrow") is not None
 
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,7 @@ class JsonLines(BlockingSink):
         return [path for path in self._folder.iterdir() if name.fullmatch(path.name)]
 
     def _export(self, batch: ExportBatch) -> None:
-        data = b"".join([line_of(batch.cluster, record) for record in batch.records])
+        data = self._lines(batch)
         if self._file is not None and self._is_full(self._file):
             self._close()
         if self._file is None:
@@ -78,6 +81,13 @@ class JsonLines(BlockingSink):
             _cut_torn_lines(path)
             self._file = _File(path)
         self._file.append(data)
+
+    def _lines(self, batch: ExportBatch) -> bytes:
+        if self._has_arrow and isinstance(batch.records, ColumnRecords):
+            from kraft_wire.exporters.arrow_lines import lines_of
+
+            return lines_of(batch)
+        return b"".join([line_of(batch.cluster, record) for record in batch.records])
 
     def _is_full(self, file: _File) -> bool:
         age_ms = (time.monotonic() - file.opened_s) * 1000
