@@ -88,14 +88,10 @@ def sim(
         "--rolling-upgrade": rolling_upgrade,
         "--exporters": exporters,
     }
-    if options is None:
-        length_s = DEFAULT_SECONDS if seconds is None else seconds
-        runs = _drawn(1 if seed is None else seed, seeds, length_s, _drawing(kinds))
-    elif (seed, seeds, seconds) != (None, 1, None) or any(kinds.values()):
+    if options is not None and ((seed, seeds, seconds) != (None, 1, None) or any(kinds.values())):
         others = ", ".join(("--seed", "--seeds", "--seconds", *kinds))
         raise UsageError(f"--options describes the whole run: leave out {others}")
-    else:
-        runs = [_parse(options)]
+    runs = _runs(kinds, seed, seeds, seconds) if options is None else [_parse(options)]
     if trace:
         print(LEGEND, end="")
     return _report([run.seed for run in runs if not _run(run, minimise=minimise, trace=trace)], len(runs))
@@ -128,10 +124,14 @@ def _drawing(kinds: Mapping[str, bool]) -> Callable[[int, int], Options]:
     return drawings[chosen[0]] if chosen else options_of
 
 
-def _drawn(first: int, seeds: int, seconds: int, draw: Callable[[int, int], Options]) -> list[Options]:
-    if seconds < 1 or seeds < 1:
+def _runs(kinds: Mapping[str, bool], seed: int | None, seeds: int, seconds: int | None) -> list[Options]:
+    """Return the runs that the seeds stand for. Raises UsageError."""
+    first = 1 if seed is None else seed
+    length_s = DEFAULT_SECONDS if seconds is None else seconds
+    draw = _drawing(kinds)
+    if length_s < 1 or seeds < 1:
         raise UsageError("--seconds and --seeds must be at least 1")
-    return [draw(seed, seconds) for seed in range(first, first + seeds)]
+    return [draw(each, length_s) for each in range(first, first + seeds)]
 
 
 def _parse(text: str) -> Options:
