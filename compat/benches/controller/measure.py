@@ -188,12 +188,16 @@ def _load(
 
 
 class TopicLoad:
-    """A load that creates new topics on three brokers, ``topics_a_request`` with each request."""
+    """A load that creates new topics on three brokers, ``topics_a_request`` with each request. ``prefix`` is
+    the beginning of their names."""
 
     _names = itertools.count()
 
-    def __init__(self, port: int, partitions: int, topics_a_request: int = 1) -> None:
+    def __init__(
+        self, port: int, partitions: int, topics_a_request: int = 1, prefix: str = "topic"
+    ) -> None:
         self._port = port
+        self._prefix = prefix
         self._partitions = partitions
         self._topics_a_request = topics_a_request
 
@@ -206,7 +210,7 @@ class TopicLoad:
     def _request(self) -> CreateTopicsRequest:
         topics = [
             CreatableTopic(
-                name=f"topic-{next(self._names)}",
+                name=f"{self._prefix}-{next(self._names)}",
                 num_partitions=self._partitions,
                 replication_factor=PRETEND_BROKERS,
             )
