@@ -31,7 +31,8 @@ def test_sigterm_stops_it_with_0_and_what_was_written_is_there_again(tmp_path: P
 
 
 def test_sighup_stops_it_as_gracefully_with_java_s_exit_status(tmp_path: Path) -> None:
-    with ControllerProcess(formatted(tmp_path)) as controller:
+    not_under_nohup = ["env", "--default-signal=HUP"]
+    with ControllerProcess(formatted(tmp_path), not_under_nohup) as controller:
         controller.wait_for("active controller")
         assert controller.terminate(signal.SIGHUP) == 129
         assert controller.wait_for("stopping")["signal"] == "SIGHUP"

@@ -14,7 +14,10 @@ from tests.sim.planted_membership_bugs import MEMBERSHIP
 SECONDS = 30
 SEEDS = 40
 
-FIRST_SEED: dict[str, int] = {}
+FIRST_SEED = {
+    "another_directory_counts_as_the_voter": 28,
+    "the_end_of_a_change_is_forgotten": 6,
+}
 """The first seed to try; 0 for the others."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {}

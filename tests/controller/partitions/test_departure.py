@@ -21,8 +21,8 @@ from tests.controller.partitions.slice_checks import check_applying, in_order
 from tests.support.narrow_columns import columns_hold
 
 MODES = ("isr", "elr", "directories")
-CLUSTERS = 1_200
-"""With every broker and mode, that is 21,600 situations."""
+CLUSTERS = 400
+"""With every broker and mode, that is 7,200 situations."""
 WIDTHS = (8, 8, 3)
 """What the columns hold: with 3, a partition of 4 replicas is wide."""
 
