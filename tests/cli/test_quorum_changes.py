@@ -388,7 +388,12 @@ def test_a_voter_that_has_just_stopped_is_not_said_to_run(quorum: Controllers, c
     gone = next(id for id in quorum.addresses if id != quorum.leader())
     quorum.kill(gone)
     assert run(quorum, "quorum", "remove", str(gone), "--keep-registration") == 0
-    assert capsys.readouterr().err == ""
+    said = capsys.readouterr()
+    assert said.err == ""
+    left = ", ".join(map(str, sorted({1, 2, 3} - {gone})))
+    assert "Voters now    1, 2, 3: the majority is 2, no more may fail\n" in said.out
+    assert f"Afterwards    {left}: the majority is 2, no more may fail\n" in said.out
+    assert f"Not counted   {gone}: nothing answers at the address" in said.out
 
 
 def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None:

@@ -261,6 +261,12 @@ def test_without_a_leader_status_shows_what_is_known_and_ends_with_4(tmp_path: P
         assert "Leader          none (last known: " in shown.out
         assert shown.err.startswith("kraft-wire: no leader in 1500 ms: ")
         assert "--stale" not in shown.err, "what it shows is shown already"
+        assert "Start the voters that don't run" in shown.err
+        lines = [line for line in shown.out.splitlines() if line]
+        rows = {line.split()[0]: line for line in lines if line.split()[0].isdigit()}
+        assert set(rows) == {"1", "2", "3"}
+        assert {id for id, line in rows.items() if "silent" not in line} == {str(survivor)}
+        assert all(controllers.addresses[int(id)] in line for id, line in rows.items())
         assert main(["quorum", "describe", "--status", *of(controllers), "--timeout-ms", "1500"]) == 4
         words = ["--stale", "--bootstrap-controller", controllers.addresses[survivor]]
         assert status(capsys, *words)["leader_epoch"] >= 1

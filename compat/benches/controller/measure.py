@@ -193,9 +193,7 @@ class TopicLoad:
 
     _names = itertools.count()
 
-    def __init__(
-        self, port: int, partitions: int, topics_a_request: int = 1, prefix: str = "topic"
-    ) -> None:
+    def __init__(self, port: int, partitions: int, topics_a_request: int = 1, prefix: str = "topic") -> None:
         self._port = port
         self._prefix = prefix
         self._partitions = partitions

@@ -14,6 +14,7 @@ from kraft_wire.cli.quorum.connecting import (
     AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
     OPTION,
+    START_A_MAJORITY,
     check_one_cluster,
     client_errors,
     no_answer,
@@ -138,7 +139,7 @@ def _from_answers(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> St
 
 def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: bool) -> int:
     answers = survey(settings)
-    problem = without_leader(answers, error, advice="")
+    problem = without_leader(answers, error, advice=START_A_MAJORITY)
     if isinstance(problem, NoAnswer):
         raise problem
     if _show(_from_answers(settings, answers), json) == EXIT_SPLIT:

@@ -26,6 +26,7 @@ from kraft_wire.wire.address import Address
 
 UNKNOWN: Final = "unknown"
 BROKER: Final = "broker"
+CONTROLLER: Final = "controller"
 
 
 class ReplicaRow(msgspec.Struct):
@@ -238,8 +239,23 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
         else:
             report.notes.append(f"{answer.address} {_says(answer)}")
     if report.leader_id is None:
+        report.replicas = list(_rows_of_registered(answers))
         report.notes += _moved_notes(known)
     return report
+
+
+def _rows_of_registered(answers: Sequence[NodeAnswer]) -> Iterator[ReplicaRow]:
+    """Yield a row for each controller that the latest answer names. Without a leader nobody says who
+    votes."""
+    named = [answer for answer in answers if answer.registrations is not None]
+    latest = max(named, key=lambda answer: answer.epoch, default=None)
+    asked = {answer.address: answer for answer in answers}
+    for id, address in sorted((latest.registrations or {}).items() if latest is not None else ()):
+        row = ReplicaRow(id, endpoints=[str(address)], role=CONTROLLER, registered=True)
+        answer = asked.get(address)
+        if answer is not None:
+            row.epoch, row.is_silent = _known(answer.epoch), bool(answer.problem)
+        yield row
 
 
 def _moved_notes(answers: Sequence[NodeAnswer]) -> Iterator[str]:

@@ -40,8 +40,9 @@ def registrations_refresh(
     Before, this command ends its veto.
 
     Exit statuses: 0 refreshed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    there is no such registration; 7 the controller runs; 8 not confirmed; 12 it isn't known whether the
-    change was made; 14 the leader refuses; 1 anything else.
+    there is no such registration, or the controllers are of several clusters; 7 the controller runs; 8 not
+    confirmed; 12 it isn't known whether the change was made; 14 the leader refuses; 130 interrupted; 1
+    anything else.
 
     For example:
 

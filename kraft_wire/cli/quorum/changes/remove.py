@@ -68,9 +68,10 @@ def quorum_remove(
     registration is that of the new one, and stays.
 
     Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    the node has another directory, too few voters would be left, or kraft.version is 0; 8 not confirmed; 11
-    the controller runs and would join again; 12 it isn't known whether the change was made; 13 the voter is
-    removed, its registration is not; 14 the leader refuses; 16 no node has, or had, this id; 1 anything else.
+    the node has another directory, too few voters would be left, kraft.version is 0, or the controllers are
+    of several clusters; 8 not confirmed; 11 the controller runs and would join again; 12 it isn't known
+    whether the change was made; 13 the voter is removed, its registration is not; 14 the leader refuses; 16
+    no node has, or had, this id; 130 interrupted; 1 anything else.
 
     For example:
 
@@ -183,19 +184,16 @@ def _remove(
     *,
     yes: bool,
 ) -> None:
-    before = liveness_of(described)
+    fetching = liveness_of(described)
+    silent = frozenset(voter for voter in fetching.live if _is_silent(leader, described, voter))
+    before = msgspec.structs.replace(fetching, live=fetching.live - silent)
     after = before.without_voter(key)
     for line in change_lines(leader.cluster_id, before, after):
         print(line)
+    if silent:
+        print(f"Not counted   {ids_text(silent)}: nothing answers at the address from this machine")
     print(f"To remove     {key}")
-    if not after.voters:
-        raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
-    if after.may_fail < 0:
-        raise Unfit(
-            f"voters {ids_text(after.voters)} would be left. Those that fetch: {ids_text(after.live)}. "
-            f"{after.needed} are needed to commit the change: start the others first. Nothing was changed"
-        )
-    _refuse_if_too_few_answer(leader, described, after)
+    _refuse_if_too_few_would_be_left(key, fetching.without_voter(key), after, silent - {key})
     _refuse_if_it_joins_again(leader, described, key, registered)
     if not yes:
         confirm()
@@ -205,13 +203,19 @@ def _remove(
     print(f"Node {key.id} is no voter any more. The change is committed.")
 
 
-def _refuse_if_too_few_answer(
-    leader: LeaderClient, described: QuorumDescription, after: VoterLiveness
+def _refuse_if_too_few_would_be_left(
+    key: ReplicaKey, fetching: VoterLiveness, after: VoterLiveness, silent: frozenset[ReplicaKey]
 ) -> None:
-    """Raise Unfit if too few of the voters that would be left answer. One that stopped a moment ago still
-    counts as live, and without its vote the removal would leave the quorum without a leader."""
-    silent = frozenset(key for key in after.live if _is_silent(leader, described, key))
-    if msgspec.structs.replace(after, live=after.live - silent).may_fail < 0:
+    """Raise Unfit if the voters that would be left can't commit the removal. One that stopped a moment ago
+    still counts as fetching, but it is silent."""
+    if not after.voters:
+        raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
+    if fetching.may_fail < 0:
+        raise Unfit(
+            f"voters {ids_text(after.voters)} would be left. Those that fetch: {ids_text(fetching.live)}. "
+            f"{after.needed} are needed to commit the change: start the others first. Nothing was changed"
+        )
+    if after.may_fail < 0:
         raise Unfit(
             f"voter {ids_text(silent)} doesn't answer from this machine, and the change needs {after.needed} "
             "of the voters that would be left: start it, or run the command where it can be reached. Nothing "

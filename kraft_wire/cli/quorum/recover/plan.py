@@ -140,7 +140,10 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     if plan.targets:
         yield f"Voters so far: {_voters(plan.old_voters)}"
         yield f"Voters then:   {_voters(plan.voters)}"
-        yield f"Written at offset {plan.base_offset} in epoch {plan.epoch}."
+        yield (
+            f"Written at offsets {plan.base_offset} to {plan.end_offset - 1} in epoch {plan.epoch}: the new "
+            "voters come last."
+        )
         yield ""
     yield from _loss_lines(plan)
     yield ""
