@@ -20,20 +20,22 @@ from compat.harness import clients
 from compat.harness.chaos import faults
 from compat.harness.chaos.arena import Arena, scratch_in_memory
 from compat.harness.chaos.faults import Fault
+from compat.harness.chaos.ledger import TopicContent
 from compat.harness.chaos.workload import Workload
 from compat.harness.kafka.quorum import Controller
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import segments
 from compat.harness.processes import Workspace
 from compat.harness.waiting import WaitTimeout, wait_until
+from kraft_wire.exporters.positions import POSITIONS_FILE
 from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.log.control import decode_control_record
+from kraft_wire.log.files import PARTITION_FOLDER
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 TOPIC: Final = "metadata-trail"
 FILES, ROWS, TRAIL, AWAY = "files", "rows", "trail", "away"
-POSITIONS_FILE: Final = "exporters.json"
 LONGEST_FAULT_S: Final = 8.0
 SHORTEST_CALM_S: Final = 3.0
 SETTLING_S: Final = 180.0
@@ -131,7 +133,9 @@ class Trial:
 
     def run(self, arena: Arena, count: int, interval_s: float) -> None:
         """Inject the faults, bring the sink back that is away, and judge."""
-        clients.create_topic(arena.quorum.admin(), TOPIC, 1, 2, {"min.insync.replicas": "1"})
+        configs = {"min.insync.replicas": "1"}
+        clients.create_topic(arena.quorum.admin(), TOPIC, 1, 2, configs)
+        arena.ledger.acknowledged(TOPIC, TopicContent((0,), configs))
         with Workload(arena.quorum.bootstrap, arena.ledger, 0):
             for _ in range(count):
                 began_s = time.monotonic()
@@ -159,9 +163,8 @@ class Trial:
     def _look(self, arena: Arena) -> None:
         """Note the positions in the files of all controllers. A disk without power has none."""
         for controller in arena.quorum.controllers.values():
-            at_s = time.monotonic()
             try:
-                text = (controller.data_folder / POSITIONS_FILE).read_bytes()
+                text = _positions_file(controller).read_bytes()
             except OSError:
                 continue
             found = msgspec.json.decode(text)["positions"]
@@ -189,7 +192,7 @@ class Trial:
         """Wait until all exporters have passed an offset."""
 
         def have_passed() -> bool:
-            text = (arena.quorum.leader().data_folder / POSITIONS_FILE).read_bytes()
+            text = _positions_file(arena.quorum.leader()).read_bytes()
             positions = msgspec.json.decode(text)["positions"]
             return all(positions.get(name, 0) > last for name in (FILES, ROWS, TRAIL, *self._hooks))
 
@@ -221,6 +224,10 @@ class Trial:
         known = [record for record in got if record.offset <= max(committed)]
         self.outcome.got[sink] = (len(known), rules.repetitions(known))
         self.outcome.violations += rules.incomplete(sink, committed, known)
+
+
+def _positions_file(controller: Controller) -> Path:
+    return controller.data_folder / PARTITION_FOLDER / POSITIONS_FILE
 
 
 def _by_offset(records: Iterator[Exported]) -> list[Exported]:
