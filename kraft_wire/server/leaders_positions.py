@@ -21,7 +21,8 @@ from kraft_wire.server.exporter_positions import ExporterPositions
 from kraft_wire.server.network.peers import Peers
 
 ASK_INTERVAL_S: Final = 1.0
-PATIENCE_S: Final = 5.0
+PATIENCE_S: Final = 2.0
+"""A connection on which no answer comes for so long is opened again."""
 
 
 class LeadersPositions:

@@ -37,7 +37,8 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 TOPIC: Final = "metadata-trail"
 FILES, ROWS, TRAIL, AWAY = "files", "rows", "trail", "away"
 LONGEST_FAULT_S: Final = 8.0
-SHORTEST_CALM_S: Final = 3.0
+SHORTEST_CALM_S: Final = 6.0
+"""A controller that was cut off asks for positions again within two seconds, and every second."""
 SETTLING_S: Final = 180.0
 HANG_S: Final = 6.0
 PREFIX: Final = "kraft.wire.exporter."
