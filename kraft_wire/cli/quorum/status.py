@@ -56,10 +56,11 @@ def quorum_status(
 ) -> int:
     """Show who leads, who follows and how far, who may fail, and how the voters changed.
 
-    Exit statuses: 0 shown, 2 wrong usage, 3 no controller answers, 4 controllers answer and none leads (what
-    each of them knows is shown then), 5 a folder can't be read, 6 the controllers or folders are of several
-    clusters, 17 the cluster is split: two controllers lead, or committed records differ (it is shown then), 1
-    anything else. With --stale, it is not 4 but 0 as soon as one controller answers.
+    Exit statuses: 0 shown; 2 wrong usage; 3 no controller answers; 4 controllers answer, and none leads (what
+    each of them knows is shown then); 5 a folder or the file of --command-config can't be read; 6 the
+    controllers or folders are of several clusters; 17 the cluster is split: two controllers lead, or
+    committed records differ (it is shown then); 130 interrupted; 1 anything else. With --stale, it is not 4
+    but 0 as soon as one controller answers.
 
     For example:
 

@@ -21,8 +21,8 @@ def recover_collect(*directories: Path, output: Path) -> int:
     controllers first: a log that still changes is no evidence. Brokers' folders may be among them, and
     brokers may run: they tell how far the lost controllers had come.
 
-    Exit statuses: 0 written, 2 wrong usage, 5 a folder can't be read, 7 a controller runs on a folder, 130
-    interrupted, 1 anything else.
+    Exit statuses: 0 written; 2 wrong usage; 5 a folder can't be read; 7 a controller runs on a folder; 130
+    interrupted; 1 anything else.
 
     For example:
 
