@@ -33,6 +33,7 @@ from kraft_wire.cli.quorum.status_report import (
     report_of_leader,
 )
 from kraft_wire.cli.quorum.status_text import text_of
+from kraft_wire.client.at_once import at_once
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
@@ -182,5 +183,5 @@ def _auto_join(settings: QuorumSettings, described: QuorumDescription, known: Kn
         **known.addresses,
         **{id: Address(point.host, point.port) for id, point in points.items()},
     }
-    values = {id: setting_of(settings, address, id, AUTO_JOIN) for id, address in addresses.items()}
-    return {id: value == "true" for id, value in values.items() if value is not None}
+    values = at_once(lambda node: setting_of(settings, node[1], node[0], AUTO_JOIN), list(addresses.items()))
+    return {id: value == "true" for id, value in zip(addresses, values, strict=True) if value is not None}
