@@ -29,6 +29,7 @@ _COLOURS: Final[dict[Status, str]] = {
     "torn": "yellow",
     "covered": "yellow",
     "incomplete": "yellow",
+    "newer": "yellow",
     "damaged": "red",
     "missing": "red",
 }
@@ -238,6 +239,8 @@ def _verdict(report: Report) -> str:
     if report.repaired:
         return "Nothing else can be repaired."
     statuses = {finding.status for finding in inspection.findings} & NOT_WHOLE
+    if "newer" in statuses:
+        return "Use a newer release of kraft-wire, here and for the node: this one can't read all files."
     if statuses == {"incomplete"} and not inspection.problems:
         return "Nothing is damaged. The log is incomplete: the node fetches the rest from the leader."
     if statuses == {"torn"} and not inspection.problems:

@@ -1,4 +1,4 @@
-"""Ask given controllers themselves, one by one, whether they lead or not.
+"""Ask given controllers themselves whether they lead or not, all at the same time.
 
 No API of Kafka's shows the state of a controller that doesn't lead. Every controller tells some of it:
 
@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from kraft_wire.client import questions
+from kraft_wire.client.at_once import at_once
 from kraft_wire.client.connection import Connection, Connector
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import SILENT_SHARE
@@ -87,7 +88,7 @@ def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None)
     timeout_s = settings.request_timeout_ms / 1000
     connector = Connector(settings.security, timeout_s / SILENT_SHARE)
     wanted = settings.bootstrap if addresses is None else addresses
-    return [_ask(connector, address, timeout_s) for address in wanted]
+    return at_once(lambda address: _ask(connector, address, timeout_s), list(wanted))
 
 
 def clusters_among(answers: Iterable[NodeAnswer]) -> dict[str, list[Address]]:

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Final
 
 from kraft_wire.log.batch import CONTROL, Batch, Record, encode_keyed_batch, iter_records
-from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.errors import CorruptBatch, NewerControlRecord
 from kraft_wire.protocol.errors import DecodeError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
@@ -73,7 +73,8 @@ def _type_of(message: Message) -> ControlType:
 
 
 def control_type(record: Record) -> ControlType:
-    """Return the type that a control record's key names. Raises CorruptBatch."""
+    """Return the type that a control record's key names. Raises CorruptBatch; NewerControlRecord for a type
+    above those that are known."""
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptBatch(-1, record.offset, "the record's key is too short for a control record's")
     version, kind = _KEY.unpack_from(record.key)
@@ -82,9 +83,8 @@ def control_type(record: Record) -> ControlType:
     try:
         return ControlType(kind)
     except ValueError:
-        raise CorruptBatch(
-            -1, record.offset, f"control record type {kind} is unknown in metadata logs"
-        ) from None
+        raised = NewerControlRecord if kind > max(ControlType) else CorruptBatch
+        raise raised(-1, record.offset, f"control record type {kind} is unknown in metadata logs") from None
 
 
 def control_types(batch: Batch) -> list[ControlType]:

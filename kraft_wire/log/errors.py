@@ -28,6 +28,11 @@ class CutOffBatch(CorruptBatch):
     """A batch that is longer than the bytes that are left for it."""
 
 
+class NewerControlRecord(CorruptBatch):
+    """A control record of a type that this release doesn't know, in a batch whose checksum is right. It is no
+    damage: a newer release wrote it."""
+
+
 class MalformedFile(LogError):
     """A small file whose text is invalid. ``file_name`` is the file's usual name."""
 

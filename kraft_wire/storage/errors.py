@@ -101,6 +101,14 @@ class CorruptSnapshot(StorageError):
     """A snapshot that is damaged or incomplete."""
 
 
+class NewerSnapshot(CorruptSnapshot):
+    """A snapshot with a control record that this release doesn't know. It is no damage."""
+
+    def __init__(self, path: Path, offset: int, reason: str) -> None:
+        self.what = f"offset {offset}: {reason}"
+        super().__init__(path, f"{self.what}; use a newer release of kraft-wire")
+
+
 class SegmentChanged(StorageError):
     """A file that was deleted or cut after it was listed, because a controller works on the log."""
 

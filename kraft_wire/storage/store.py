@@ -68,7 +68,8 @@ class Store:
         ``when_locked`` is called before anything changes.
 
         Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile, DiskFailed, OSError. For a node that may
-        be alone also CorruptLog, CorruptSnapshot, MissingRecords, with all records unchanged.
+        be alone also CorruptLog, CorruptSnapshot, MissingRecords, with all records unchanged. NewerSnapshot
+        if only a newer release can read the newest snapshot; nothing is changed then either.
         """
         with ExitStack() as stack:
             folder = open_folder(

@@ -288,6 +288,14 @@ def test_a_static_quorum_s_voters_are_in_the_configuration() -> None:
     assert report.replicas[0].role == "voter"
 
 
+def test_the_folder_of_a_node_that_is_no_voter_has_the_endpoints_that_it_registered() -> None:
+    point = Endpoint("CONTROLLER", "c4", 9093)
+    folder = FolderEvidence("/4", "a cluster", 4, "", registrations={4: (point,)})
+    report = report_of_folders([folder])
+    (row,) = report.replicas
+    assert (row.role, row.registered, row.endpoints) == ("no voter", True, ["CONTROLLER://c4:9093"])
+
+
 def test_a_folder_at_work_names_its_process() -> None:
     folder = FolderEvidence("/1", "a cluster", 1, "", leader_id=3, controller_pid=24498, committed_offset=7)
     report = report_of_folders([folder])

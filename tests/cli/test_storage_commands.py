@@ -132,6 +132,24 @@ def test_formatting_again(controller_file: Path, tmp_path: Path, capsys: Capture
     assert identity(tmp_path / "data") == before
 
 
+def test_a_formatted_folder_keeps_its_directory_id_and_says_so(
+    controller_file: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    assert storage_format(controller_file, "-s") == 0
+    node, kept = identity(tmp_path / "data").node_id, identity(tmp_path / "data").directory_id
+    for wanted, said in (
+        (str(kept), ""),
+        (str(Uuid.ONE), f"keeps its directory id, {kept}. --initial-contr"),
+    ):
+        capsys.readouterr()
+        voters = f"{node}@localhost:9093:{wanted}"
+        assert storage_format(controller_file, "--initial-controllers", voters, "--ignore-formatted") == 0
+        err = capsys.readouterr().err
+        assert said in err
+        assert bool(said) == bool(err)
+    assert identity(tmp_path / "data").directory_id == kept
+
+
 def test_a_new_folder_beside_a_formatted_one(controller_file: Path, tmp_path: Path, capsys: Capture) -> None:
     assert storage_format(controller_file, "-s") == 0
     capsys.readouterr()

@@ -10,12 +10,13 @@ import google_crc32c
 import msgspec
 import pytest
 
+from kraft_wire.cli import main
 from kraft_wire.cli.quorum import Unreadable
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.log.batch import CONTROL, HEADER_SIZE_BYTES, encode_batch, encode_keyed_batch, split_batches
 from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.files import PARTITION_FOLDER, ElectionState, MetaProperties, meta_properties_text
-from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot, snapshot_file_name
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
@@ -25,6 +26,8 @@ from kraft_wire.protocol.messages.register_controller_record import (
     ControllerFeature,
     RegisterControllerRecord,
 )
+from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
+from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
 from kraft_wire.protocol.metadata_record import encode_metadata_record
@@ -32,6 +35,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 from kraft_wire.raft.recovery.evidence import KnownVoter, NewerRegistration, QuorumHistory, changed_voters
 from kraft_wire.storage.disk import Disk
+from kraft_wire.storage.errors import NewerSnapshot
 from kraft_wire.storage.inspection.evidence import read_evidence
 from kraft_wire.storage.quorum_state import write_election_state
 from kraft_wire.storage.recovery.vote_guards import (
@@ -272,6 +276,7 @@ def test_records_of_newer_types_are_passed_over(tmp_path: Path) -> None:
 
 CONTROL_KEY = Struct(">hh")
 LEADER_CHANGE, VOTERS, UNKNOWN = 2, 6, 9
+SNAPSHOT_MARKS: list[tuple[int, Message]] = [(3, SnapshotHeaderRecord()), (4, SnapshotFooterRecord())]
 
 
 def control_of_types(offset: int, epoch: int, *records: tuple[int, bytes]) -> bytes:
@@ -316,6 +321,55 @@ def test_a_control_record_of_a_newer_type_at_the_start_of_a_batch_is_no_damage(t
     found = read_evidence(write_folder(tmp_path / "data", batches, epoch=2))
     assert found.is_unreadable
     assert found.problems[0].startswith("the log can't be read at offset 1: control record type 9 is unknown")
+
+
+def write_newer_snapshot(folder: Path, snapshot_id: SnapshotId) -> Path:
+    """Write a whole snapshot with a control record of a newer type after its header."""
+    header, footer = ((kind, message.encode(0)) for kind, message in SNAPSHOT_MARKS)
+    store = Store.open(folder, node_id=NODE)
+    epoch = snapshot_id.epoch
+    chunks = [control_of_types(0, epoch, header, (UNKNOWN, b"")), control_of_types(2, epoch, footer)]
+    store.snapshots.write(snapshot_id, chunks)
+    store.close()
+    return folder / PARTITION_FOLDER / snapshot_file_name(snapshot_id)
+
+
+@pytest.mark.parametrize("is_newest", [True, False])
+def test_a_control_record_of_a_newer_type_in_the_newest_snapshot_is_no_damage(
+    tmp_path: Path, is_newest: bool
+) -> None:
+    batches = [control(0, 1, leader()), control(1, 1, voters(1).to_record()), control(2, 2, leader())]
+    last = None if is_newest else SnapshotId(3, 2)
+    folder = write_folder(tmp_path / "data", batches, epoch=2, snapshot=last)
+    path = write_newer_snapshot(folder, SnapshotId(2, 1))
+    found = read_evidence(folder)
+    problem = (
+        f"snapshot {path.name} can't be read at offset 1: control record type 9 is unknown in metadata logs"
+    )
+    assert found.problems == ((problem,) if is_newest else ())
+    assert found.is_unreadable == is_newest
+    before = path.read_bytes()
+    if is_newest:
+        with pytest.raises(NewerSnapshot, match=r"offset 1: control record type 9 .*; use a newer release"):
+            Store.open(folder, node_id=NODE)
+        assert path.read_bytes() == before
+    else:
+        Store.open(folder, node_id=NODE).close()
+
+
+def test_fsck_says_that_a_snapshot_needs_a_newer_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_folder(tmp_path / "data", [control(0, 1, leader())], epoch=1)
+    path = write_newer_snapshot(folder, SnapshotId(1, 1))
+    for words in ([], ["--repair"]):
+        assert main(["fsck", str(folder), *words]) == 1
+        said = capsys.readouterr().out
+        assert f"newer      {PARTITION_FOLDER}/{path.name}  " in said
+        assert said.endswith(
+            "Use a newer release of kraft-wire, here and for the node: this one can't read all files.\n"
+        )
+        assert path.exists()
 
 
 def test_a_damaged_log_isn_t_of_a_newer_release(tmp_path: Path) -> None:

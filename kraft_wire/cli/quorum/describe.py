@@ -36,8 +36,9 @@ def quorum_describe(
 ) -> int:
     """Print what the leader says of its quorum, as kafka-metadata-quorum.sh describe does.
 
-    Exit statuses: 0 printed, 2 wrong usage, 3 no controller answers, 4 none of them leads, 6 the controllers
-    are of several clusters, 130 interrupted, 1 anything else.
+    Exit statuses: 0 printed; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5 the file of
+    --command-config can't be read; 6 the controllers are of several clusters; 130 interrupted; 1 anything
+    else.
 
     For example:
 

@@ -34,6 +34,7 @@ from kraft_wire.cli.quorum.status_report import (
     report_of_leader,
 )
 from kraft_wire.cli.quorum.status_text import text_of
+from kraft_wire.client.at_once import at_once
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
@@ -57,10 +58,11 @@ def quorum_status(
 ) -> int:
     """Show who leads, who follows and how far, who may fail, and how the voters changed.
 
-    Exit statuses: 0 shown, 2 wrong usage, 3 no controller answers, 4 controllers answer and none leads (what
-    each of them knows is shown then), 5 a folder can't be read, 6 the controllers or folders are of several
-    clusters, 17 the cluster is split: two controllers lead, or committed records differ (it is shown then), 1
-    anything else. With --stale, it is not 4 but 0 as soon as one controller answers.
+    Exit statuses: 0 shown; 2 wrong usage; 3 no controller answers; 4 controllers answer, and none leads (what
+    each of them knows is shown then); 5 a folder or the file of --command-config can't be read; 6 the
+    controllers or folders are of several clusters; 17 the cluster is split: two controllers lead, or
+    committed records differ (it is shown then); 130 interrupted; 1 anything else. With --stale, it is not 4
+    but 0 as soon as one controller answers.
 
     For example:
 
@@ -182,5 +184,5 @@ def _auto_join(settings: QuorumSettings, described: QuorumDescription, known: Kn
         **known.addresses,
         **{id: Address(point.host, point.port) for id, point in points.items()},
     }
-    values = {id: setting_of(settings, address, id, AUTO_JOIN) for id, address in addresses.items()}
-    return {id: value == "true" for id, value in values.items() if value is not None}
+    values = at_once(lambda node: setting_of(settings, node[1], node[0], AUTO_JOIN), list(addresses.items()))
+    return {id: value == "true" for id, value in zip(addresses, values, strict=True) if value is not None}

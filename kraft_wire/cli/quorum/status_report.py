@@ -386,7 +386,8 @@ def _split_between(found: Sequence[FolderEvidence]) -> str:
 
 def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVoter | None) -> ReplicaRow:
     row = ReplicaRow(folder.node_id, folder.directory_id or None, source=folder.folder)
-    row.endpoints = [] if voter is None else [url_of(point) for point in voter.endpoints]
+    points = latest.registrations.get(folder.node_id, ()) if voter is None else voter.endpoints
+    row.endpoints = [url_of(point) for point in points]
     is_voter = folder.node_id in folder.static_voter_ids or voter is not None
     row.role = "voter" if is_voter else "no voter"
     if voter is not None and folder.directory_id and voter.directory_id != folder.directory_id:

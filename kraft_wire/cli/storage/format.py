@@ -19,6 +19,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.server.config.endpoints import BadAddress, InitialController, parse_initial_controllers
 from kraft_wire.server.config.server_config import NodeConfig, load_node_config
 from kraft_wire.server.entropy import SystemEntropy
+from kraft_wire.storage.folder import read_meta_properties
 
 STANDALONE = "--standalone"
 INITIAL = "--initial-controllers"
@@ -66,7 +67,8 @@ def storage_format(
     feature
         A FEATURE=LEVEL to start with instead of the release's level. Can be given several times.
     ignore_formatted
-        Skip folders that are already formatted, instead of failing.
+        Skip folders that are already formatted, instead of failing. They keep what they have, also their
+        directory ids.
     add_scram
         Not supported yet.
     """
@@ -85,6 +87,8 @@ def storage_format(
         )
     formatted = format_node(node, cluster_id, levels, voters, ignore_formatted=ignore_formatted)
     _report(node, formatted, levels, voters)
+    if initial_controllers is not None and Path(node.metadata_log_dir) not in formatted:
+        _warn_of_another_directory_id(node, voters)
     return EXIT_OK
 
 
@@ -128,6 +132,19 @@ def _report(
             dynamic = "dynamic " if voters else ""
             kind = f"{dynamic}metadata {'voter ' if is_voter else ''}directory"
         print(f"Formatted {kind} {path} with {METADATA_VERSION} {name_of(levels[METADATA_VERSION])}.")
+
+
+def _warn_of_another_directory_id(node: NodeConfig, voters: Sequence[InitialController]) -> None:
+    """Say that a metadata folder that was formatted before keeps its directory id, if the voters name another
+    one. Kafka's tool says nothing; the node isn't that voter then."""
+    kept = read_meta_properties(Path(node.metadata_log_dir)).directory_id
+    for voter in voters:
+        if voter.id == node.node_id and voter.directory_id != kept:
+            complain(
+                f"warning: {node.metadata_log_dir} was formatted before, and keeps its directory id, "
+                f"{kept or 'none'}. {INITIAL} names {voter.directory_id} for node {node.node_id}: this node "
+                "isn't that voter"
+            )
 
 
 def _initial_voters(

@@ -93,7 +93,8 @@ class VoterSetHistory:
 
     @property
     def earlier_voters(self) -> VoterSet:
-        """The voter set before the last change; the static voters if there is none."""
+        """The voter set before the last change; the static voters if there is none. Earlier ones aren't in
+        effect anywhere: a leader makes a change only when the one before is committed."""
         return self._voters.before_last or self._static
 
     @property

@@ -23,7 +23,7 @@ from kraft_wire.raft.recovery.applying import past_recovery
 from kraft_wire.raft.recovery.evidence import FolderEvidence, SnapshotEvidence
 from kraft_wire.raft.recovery.log_evidence import LogEvidence, read_log
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import CorruptFile
+from kraft_wire.storage.errors import CorruptFile, NewerSnapshot
 from kraft_wire.storage.folder import read_meta_properties
 from kraft_wire.storage.inspection.inspector import inspect_with_tail, metadata_dir_of
 from kraft_wire.storage.inspection.model import Finding, Inspection
@@ -74,6 +74,7 @@ def read_evidence(folder: Path) -> FolderEvidence:
     if partition.is_dir():
         found.read(tail)
     log = found.log
+    unreadable = found.newer_snapshot or (log.unreadable and f"the log can't be read at {log.unreadable}")
     state = whole_quorum_state(partition)
     voter_ids = [] if state is None else read_static_voter_ids(partition)
     floor = trusted_floor(read_floor(partition), None if state is None else state.leader_epoch)
@@ -101,8 +102,8 @@ def read_evidence(folder: Path) -> FolderEvidence:
         has_broker_files=_has_broker_files(metadata_dir),
         snapshots=tuple(found.snapshots),
         controller_pid=inspection.controller_pid,
-        problems=tuple(_problems(inspection, log.unreadable)),
-        is_unreadable=bool(log.unreadable),
+        problems=tuple(_problems(inspection, unreadable)),
+        is_unreadable=bool(unreadable),
         recovery=past_recovery(read_marker(metadata_dir)),
         newer=log.history.newer,
     )
@@ -136,7 +137,7 @@ def _guard(path: Path) -> int:
 
 def _problems(inspection: Inspection, unreadable: str) -> Iterator[str]:
     if unreadable:
-        yield f"the log can't be read at {unreadable}"
+        yield unreadable
     yield from inspection.problems
     for finding in inspection.findings:
         if _keeps_from_use(finding):
@@ -154,6 +155,8 @@ class _PartitionReader:
         self._partition = partition
         self.snapshots: list[SnapshotEvidence] = []
         self.log = LogEvidence(0)
+        self.newer_snapshot = ""
+        """Why this release can't read the newest snapshot, if a newer release wrote it."""
 
     @property
     def whole_snapshots(self) -> list[SnapshotEvidence]:
@@ -170,8 +173,13 @@ class _PartitionReader:
         snapshots = SnapshotStore(self._partition, Disk())
         try:
             for snapshot_id in snapshots.ids:
-                is_whole = snapshots.problem_of(snapshot_id) is None
-                self.snapshots.append(SnapshotEvidence(*snapshot_id, is_whole))
+                problem = snapshots.problem_of(snapshot_id)
+                self.snapshots.append(SnapshotEvidence(*snapshot_id, problem is None))
+                self.newer_snapshot = (
+                    f"snapshot {problem.path.name} can't be read at {problem.what}"
+                    if isinstance(problem, NewerSnapshot)
+                    else ""
+                )
             self.log = read_log(
                 start_offset, self.snapshots, snapshots.batches, self._batches(paths, position)
             )

@@ -20,9 +20,9 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import CorruptSnapshot, NotFormatted, QuorumStateBehind
+from kraft_wire.storage.errors import CorruptSnapshot, NewerSnapshot, NotFormatted, QuorumStateBehind
 from kraft_wire.storage.folder import LEFTOVER_SUFFIXES, holder_of_lock
-from kraft_wire.storage.inspection.model import FindingList, Inspection
+from kraft_wire.storage.inspection.model import FindingList, Inspection, Status
 from kraft_wire.storage.inspection.segments import SegmentFindings
 from kraft_wire.storage.inspection.small_files import inspect_small_files, whole_quorum_state
 from kraft_wire.storage.log.durable_floor import read_floor
@@ -113,7 +113,8 @@ class _Inspector:
             for batch in snapshots.batches(snapshot_id):
                 records = batch.header.next_offset
         except CorruptSnapshot as error:
-            self.findings.add(path, "damaged", error.problem, records=records)
+            status: Status = "newer" if isinstance(error, NewerSnapshot) else "damaged"
+            self.findings.add(path, status, error.problem, records=records)
             return False
         end_offset, epoch = snapshot_id
         self.findings.add(path, "whole", "", end_offset=end_offset, epoch=epoch, records=records)

@@ -21,14 +21,16 @@ Status = Literal[
     "damaged",
     "missing",
     "unchecked",
+    "newer",
     "aside",
     "leftover",
     "unknown",
 ]
 """The state of a file. covered: damaged, and a whole snapshot holds the state that its records led to.
-incomplete: the log lacks records that it had once, and gets them from the leader."""
+incomplete: the log lacks records that it had once, and gets them from the leader. newer: it holds what this
+release doesn't know, which is no damage."""
 Contents = dict[str, int | str | None]
-NOT_WHOLE: Final = frozenset({"torn", "covered", "incomplete", "damaged", "missing"})
+NOT_WHOLE: Final = frozenset({"torn", "covered", "incomplete", "damaged", "missing", "newer"})
 
 
 _EPOCH_OF_RECORDS: Final = {LOG_SUFFIX: "last_epoch", SNAPSHOT_SUFFIX: "epoch"}
@@ -95,7 +97,7 @@ class Inspection(msgspec.Struct):
     def is_repairable(self) -> bool:
         """Whether a repair could change anything."""
         statuses = {finding.status for finding in self.findings}
-        return bool(self.problems or statuses & (NOT_WHOLE - {"incomplete"}))
+        return bool(self.problems or statuses & (NOT_WHOLE - {"incomplete", "newer"}))
 
 
 def _highest(found: Sequence[tuple[Path, Contents]], names: Mapping[str, str]) -> int:

@@ -17,6 +17,7 @@ from kraft_wire.storage.errors import (
     CorruptLog,
     CorruptSnapshot,
     MissingRecords,
+    NewerSnapshot,
     QuorumStateBehind,
 )
 from kraft_wire.storage.folder import Folder
@@ -99,12 +100,20 @@ class Startup:
 
     def run(self) -> None:
         """Open everything. Raises what ``Store.open`` raises."""
+        self.refuse_newer_snapshot()
         self.recovery.rebuilt += [*self.lost_below.repair(), *self.no_vote_up_to.repair()]
         self.read_quorum_state()
         self.open_log()
         self.check_coverage()
         self.settle_quorum_state()
         self.settle_snapshots()
+
+    def refuse_newer_snapshot(self) -> None:
+        """Raise NewerSnapshot if a newer release wrote the newest snapshot: set aside as damaged, it would be
+        lost to that release, too."""
+        problem = self.bad.get(self.snapshots.ids[-1]) if self.snapshots.ids else None
+        if isinstance(problem, NewerSnapshot):
+            raise problem
 
     def close(self) -> None:
         self.snapshots.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kraft_wire.log.batch import Batch, record_values
 from kraft_wire.log.control import decode_control_batch
-from kraft_wire.log.errors import BadSnapshot, CorruptBatch
+from kraft_wire.log.errors import BadSnapshot, CorruptBatch, NewerControlRecord
 from kraft_wire.log.snapshot import (
     BOOTSTRAP_SNAPSHOT_ID,
     PARTIAL_SUFFIX,
@@ -20,7 +20,7 @@ from kraft_wire.log.snapshot import (
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.storage.disk import Disk, read_at
-from kraft_wire.storage.errors import CorruptSnapshot
+from kraft_wire.storage.errors import CorruptSnapshot, NewerSnapshot
 from kraft_wire.storage.log.batch_reader import read_batches
 
 CORRUPT_SUFFIX = ".checkpoint.corrupt"
@@ -169,7 +169,8 @@ class SnapshotStore:
         return SnapshotReader(fd, snapshot_id, path, size_bytes, self._disk)
 
     def problem_of(self, snapshot_id: SnapshotId) -> CorruptSnapshot | None:
-        """Return what is wrong with a snapshot; None if it is whole. Raises OSError."""
+        """Return what is wrong with a snapshot; None if it is whole. NewerSnapshot is no damage. Raises
+        OSError."""
         try:
             self.verify(snapshot_id)
         except CorruptSnapshot as error:
@@ -276,5 +277,7 @@ def _data_values(batches: Iterable[Batch]) -> list[bytes]:
 def _checked(fd: int, size_bytes: int, path: Path, epoch: int | None) -> Iterator[Batch]:
     try:
         yield from checked_batches((batch for _, batch in read_batches(fd, 0, size_bytes)), epoch)
+    except NewerControlRecord as error:
+        raise NewerSnapshot(path, error.offset, error.reason) from error
     except (CorruptBatch, BadSnapshot) as error:
         raise CorruptSnapshot(path, str(error)) from error

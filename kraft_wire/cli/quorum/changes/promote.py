@@ -50,9 +50,10 @@ def quorum_promote(
     """Make an observer a voter, once it has kept up with the log for a while. Shows what changes, and asks.
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
-    leads; 6 the node has another directory, or the address of another voter, kraft.version is 0, or the
-    controllers are of several clusters; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known
-    whether the change was made; 14 the leader refuses; 130 interrupted; 1 anything else.
+    leads; 5 the file of --command-config can't be read; 6 the node has another directory, or the address of
+    another voter, kraft.version is 0, or the controllers are of several clusters; 8 not confirmed; 10 it
+    doesn't fetch or keep up; 12 it isn't known whether the change was made; 14 the leader refuses; 130
+    interrupted; 1 anything else.
 
     For example:
 

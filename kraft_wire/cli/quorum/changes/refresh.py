@@ -39,10 +39,10 @@ def registrations_refresh(
     keep metadata.version from rising. From metadata.version 33 on, `quorum remove` removes the registration.
     Before, this command ends its veto.
 
-    Exit statuses: 0 refreshed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    there is no such registration, or the controllers are of several clusters; 7 the controller runs; 8 not
-    confirmed; 12 it isn't known whether the change was made; 14 the leader refuses; 130 interrupted; 1
-    anything else.
+    Exit statuses: 0 refreshed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5
+    the file of --command-config can't be read; 6 there is no such registration, or the controllers are of
+    several clusters; 7 the controller runs; 8 not confirmed; 12 it isn't known whether the change was made;
+    14 the leader refuses; 130 interrupted; 1 anything else.
 
     For example:
 

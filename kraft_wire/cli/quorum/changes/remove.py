@@ -67,11 +67,12 @@ def quorum_remove(
     A node that is no voter any more only loses its registration. If the node runs with another directory, the
     registration is that of the new one, and stays.
 
-    Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 6
-    the node has another directory, too few voters would be left, kraft.version is 0, or the controllers are
-    of several clusters; 8 not confirmed; 11 the controller runs and would join again; 12 it isn't known
-    whether the change was made; 13 the voter is removed, its registration is not; 14 the leader refuses; 16
-    no node has, or had, this id; 130 interrupted; 1 anything else.
+    Exit statuses: 0 removed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5
+    the file of --command-config can't be read; 6 the node has another directory, too few voters would be
+    left, kraft.version is 0, or the controllers are of several clusters; 8 not confirmed; 11 the controller
+    runs and would join again; 12 it isn't known whether the change was made; 13 the voter is removed, its
+    registration is not; 14 the leader refuses; 16 no node has, or had, this id; 130 interrupted; 1 anything
+    else.
 
     For example:
 

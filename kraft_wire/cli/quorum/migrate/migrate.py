@@ -44,7 +44,7 @@ def quorum_migrate(
 
     Exit statuses: 0 nothing is in the way (or nothing is left to do); 2 wrong usage; 3 no controller answers;
     4 none of them leads; 5 a properties file can't be read; 6 the controllers are of several clusters; 15
-    something is in the way; 1 anything else.
+    something is in the way; 130 interrupted; 1 anything else.
 
     For example:
 

@@ -44,10 +44,10 @@ def recover_apply(
     to other addresses, it refuses if any controller answers. It keeps a copy of the folder. After an
     interruption, run it again.
 
-    Exit statuses: 0 applied, now or before; 2 wrong usage; 5 the plan or the folder can't be read; 6 the plan
-    isn't for this cluster or folder, or was changed, or something else has the copy's place; 7 a leader
-    answers (for other addresses: any controller), or something that can't be asked, or a process works on the
-    folder; 8 not confirmed; 130 interrupted; 1 anything else.
+    Exit statuses: 0 applied, now or before; 2 wrong usage; 5 the plan, the folder or the file of
+    --command-config can't be read; 6 the plan isn't for this cluster or folder, or was changed, or something
+    else has the copy's place; 7 a leader answers (for other addresses: any controller), or something that
+    can't be asked, or a process works on the folder; 8 not confirmed; 130 interrupted; 1 anything else.
 
     For example:
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
+from kraft_wire.cli.quorum import AtWork
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.recover.files import COLLECTION_VERSION, Collection, write_new
-from kraft_wire.raft.recovery.node_role import role_of
+from kraft_wire.raft.recovery.evidence import FolderEvidence
+from kraft_wire.raft.recovery.node_role import Role, role_of
 
 
 def recover_collect(*directories: Path, output: Path) -> int:
     """Read every folder that is left of a quorum, and write what they say to a file. Changes no folder.
 
-    Run it on each machine that has folders left, then bring the files together for `recover plan`. Brokers'
-    folders may be among them, and brokers may run: they tell how far the lost controllers had come.
+    Run it on each machine that has folders left, then bring the files together for `recover plan`. Stop the
+    controllers first: a log that still changes is no evidence. Brokers' folders may be among them, and
+    brokers may run: they tell how far the lost controllers had come.
 
-    Exit statuses: 0 written, 2 wrong usage, 5 a folder can't be read, 1 anything else.
+    Exit statuses: 0 written; 2 wrong usage; 5 a folder can't be read; 7 a controller runs on a folder; 130
+    interrupted; 1 anything else.
 
     For example:
 
@@ -39,6 +44,7 @@ def recover_collect(*directories: Path, output: Path) -> int:
         seen.add(directory.resolve())
     found = [evidence_of(directory) for directory in directories]
     roles = {folder.node_id: role_of(folder.node_id, found) for folder in found}
+    _refuse_if_one_runs(found, roles)
     write_new(output, Collection(COLLECTION_VERSION, time.time_ns() // 1_000_000, found, roles))
     for folder in found:
         print(
@@ -50,7 +56,16 @@ def recover_collect(*directories: Path, output: Path) -> int:
             complain(f"warning: {folder.folder}: {problem}")
         if folder.newer:
             complain(f"warning: {folder.folder}: {folder.newer}. Only the node's id was read")
-        if folder.controller_pid is not None and roles[folder.node_id] != "broker":
-            complain(f"warning: {folder.folder}: process {folder.controller_pid} works on it; stop it first")
     print(f"Written: {output}")
     return EXIT_OK
+
+
+def _refuse_if_one_runs(found: Sequence[FolderEvidence], roles: Mapping[int, Role]) -> None:
+    """Raise AtWork if a process works on a folder that isn't a broker's: its log may change at any time, and
+    `recover plan` refuses it."""
+    for folder in found:
+        if folder.controller_pid is not None and roles[folder.node_id] != "broker":
+            raise AtWork(
+                f"{folder.folder}: process {folder.controller_pid} works on it, so its log may still change: "
+                "stop it, and collect again. Nothing was written"
+            )

@@ -32,8 +32,8 @@ def recover_plan(
     their addresses. A controller's folder that is damaged has to be repaired first, and collected again. A
     broker's folder tells what is lost, and is never kept.
 
-    Exit statuses: 0 written, 2 wrong usage, 5 a file can't be read, 6 the files don't fit together, there
-    is nothing to recover, or a folder has to be repaired, 1 anything else.
+    Exit statuses: 0 written; 2 wrong usage; 5 a file can't be read; 6 the files don't fit together, there is
+    nothing to recover, or a folder has to be repaired; 130 interrupted; 1 anything else.
 
     For example:
 

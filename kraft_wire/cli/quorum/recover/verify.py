@@ -22,8 +22,8 @@ def recover_verify(directory: Path, /, *, plan: Path | None = None) -> int:
     It shows the folder's voters with their addresses, and when the plan was made. Give the plan that you
     mean: without it, a folder that was recovered before holds what that earlier plan says.
 
-    Exit statuses: 0 it does, 2 wrong usage, 5 the folder or the plan can't be read, 6 the plan was changed, 9
-    it doesn't, or no plan was applied, or another one.
+    Exit statuses: 0 it does; 2 wrong usage; 5 the folder or the plan can't be read; 6 the plan was changed; 9
+    it doesn't, or no plan was applied, or another one; 130 interrupted; 1 anything else.
 
     For example:
 
