@@ -82,7 +82,7 @@ pipeline.command(f"{COMMANDS}.pipeline.run:pipeline_run", name="run")
 app.command(pipeline)
 
 quorum = _app(
-    "quorum", "Show a quorum of controllers, change its voters, check a migration, recover a lost one."
+    "quorum", "Show a quorum of controllers, change its voters, check a migration, recover a lost majority."
 )
 quorum.command(f"{COMMANDS}.quorum.changes.add:quorum_add", name="add")
 quorum.command(f"{COMMANDS}.quorum.changes.promote:quorum_promote", name="promote")

@@ -360,7 +360,7 @@ def test_what_can_not_be_changed(quorum: Controllers, capsys: Capture) -> None:
     assert "voter 3 has directory id AwMDAwMDAwMDAwMDAwMDAw, not AQEB" in capsys.readouterr().err
     for change in ("promote", "remove"):
         assert run(quorum, "quorum", change, "-3") == 2
-        assert "-3 is no node id" in capsys.readouterr().err
+        assert "-3 is not a node id" in capsys.readouterr().err
     assert run(quorum, "quorum", "promote", "4", "--endpoint", "nonsense") == 2
     assert "give NAME://HOST:PORT" in capsys.readouterr().err
     assert run(quorum, "quorum", "promote", "4", "--max-lag", "-1") == 2

@@ -235,8 +235,8 @@ def test_apply_takes_nothing_else_for_its_copy(
     if not is_empty:
         (copy / COPY_MARK).write_bytes(msgspec.json.encode(CopyMark("another plan", NODE_ID, "")))
     for place, problem in (
-        (copy, f"{copy} exists, and is no copy that this plan made of {lost.folder}: keep the copy"),
-        (lost.folder, f"{lost.folder} exists, and is no copy"),
+        (copy, f"{copy} exists, and isn't the copy that this plan made of {lost.folder}: keep the"),
+        (lost.folder, f"{lost.folder} exists, and isn't the copy"),
         (lost.folder / PARTITION_FOLDER / "copy", f"is inside {lost.folder}: keep the copy somewhere else"),
     ):
         assert lost.apply("--backup", place) == 6

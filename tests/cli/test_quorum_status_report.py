@@ -120,7 +120,7 @@ def test_what_the_leader_does_not_say_is_unknown() -> None:
     silent = NodeAnswer(Address("c1", 1), "connection reset")
     report = report_of_leader("a cluster", described(LIVE), known_of(silent, None), {})
     assert [row.registered for row in report.replicas] == [None, None]
-    assert report.notes == ["it isn't known which controllers are registered"]
+    assert report.notes == ["the leader doesn't say which controllers are registered"]
     assert "kraft.version   unknown" in list(text_of(report))
 
 

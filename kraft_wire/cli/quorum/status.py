@@ -56,7 +56,7 @@ def quorum_status(
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
-    """Show who leads, who follows and how far, who may fail, and how the voters changed.
+    """Show who leads, how far each replica has come, how many voters may fail, and how the voters changed.
 
     Exit statuses: 0 shown; 2 wrong usage; 3 no controller answers; 4 controllers answer, and none leads (what
     each of them knows is shown then); 5 a folder or the file of --command-config can't be read; 6 the
@@ -80,7 +80,7 @@ def quorum_status(
         A controller's folder, with meta.properties, to read instead. Can be given several times. Nothing is
         changed, and the controller may be running.
     no_history
-        Don't read the whole log from the leader, which the history of the voters takes.
+        Leave out the history of the voters, for which the leader's whole log is read.
     json
         Print one JSON object instead of text.
     command_config

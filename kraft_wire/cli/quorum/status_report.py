@@ -166,7 +166,7 @@ def report_of_leader(
                 row.role, row.registered = BROKER, True
                 row.endpoints = list(known.brokers[replica.id])
     if registrations is None:
-        report.notes = ["it isn't known which controllers are registered"]
+        report.notes = ["the leader doesn't say which controllers are registered"]
     else:
         listed = {replica.id for replica in (*described.voters, *described.observers)}
         voter_ids = [voter.id for voter in described.voters]

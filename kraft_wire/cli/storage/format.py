@@ -80,11 +80,7 @@ def storage_format(
     node = load_node_config(config)
     voters = _initial_voters(node, standalone, initial_controllers, no_initial_controllers)
     levels = _levels(node, release_version, feature)
-    if not _is_uuid(cluster_id):
-        complain(
-            f"warning: --cluster-id {cluster_id!r} is not an id as `kraft-wire storage random-uuid` makes; "
-            "clusters that share it can't be told apart"
-        )
+    _warn_of_an_odd_cluster_id(cluster_id)
     formatted = format_node(node, cluster_id, levels, voters, ignore_formatted=ignore_formatted)
     _report(node, formatted, levels, voters)
     if initial_controllers is not None and Path(node.metadata_log_dir) not in formatted:
@@ -96,6 +92,14 @@ def _check_cluster_id(cluster_id: str) -> None:
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise UsageError(
             f"--cluster-id {cluster_id!r} is not an id; `kraft-wire storage random-uuid` makes one"
+        )
+
+
+def _warn_of_an_odd_cluster_id(cluster_id: str) -> None:
+    if not _is_uuid(cluster_id):
+        complain(
+            f"warning: --cluster-id {cluster_id!r} is not an id as `kraft-wire storage random-uuid` makes; "
+            "clusters that share it can't be told apart"
         )
 
 

@@ -139,7 +139,7 @@ def test_requests_that_are_not_served_are_named() -> None:
         ),
         (
             {"is_from_zookeeper": True},
-            "it is registered by a migration from ZooKeeper that isn't complete",
+            "a migration from ZooKeeper registered it, and isn't complete",
             [],
         ),
     ],
@@ -228,7 +228,7 @@ def test_folders_that_were_not_looked_at_are_not_known() -> None:
     verdict = judge(quorum(elsewhere, not_given, ours(3, file=None)))
     assert texts(verdict, "not known") == [
         ("controller 1", "/data/1 isn't on this machine"),
-        ("controller 2", "its properties file wasn't given: neither was it checked, nor its folder"),
+        ("controller 2", "its properties file wasn't given, so neither the file nor the folder was checked"),
     ]
     assert commands(verdict, "not known") == ["kraft-wire fsck /data/1"]
     assert not verdict.is_blocked

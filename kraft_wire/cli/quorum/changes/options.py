@@ -14,7 +14,7 @@ from kraft_wire.security.errors import BadSetting
 def check_node_id(node_id: int) -> None:
     """Raise UsageError for a number that no node has as its id."""
     if node_id < 0:
-        raise UsageError(f"{node_id} is no node id: give the node.id of a controller, 0 or more")
+        raise UsageError(f"{node_id} is not a node id: give the node.id of a controller, 0 or more")
 
 
 def directory_id_of(text: str | None) -> Uuid | None:
@@ -24,7 +24,9 @@ def directory_id_of(text: str | None) -> Uuid | None:
     try:
         return Uuid.parse(text)
     except ValueError:
-        raise UsageError(f"--directory-id {text} is not an id such as meta.properties has") from None
+        raise UsageError(
+            f"--directory-id {text} is not a directory id: give the directory.id of meta.properties"
+        ) from None
 
 
 def endpoints_of_options(texts: Sequence[str]) -> Endpoints:

@@ -73,9 +73,9 @@ def quorum_promote(
     max_lag
         How many records it may lag behind the leader.
     steady_ms
-        For how long it must not lag by more.
+        For how many milliseconds it must not lag by more.
     wait_ms
-        How long to wait for that.
+        How many milliseconds to wait for that.
     yes
         Don't ask.
     command_config

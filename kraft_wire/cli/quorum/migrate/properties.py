@@ -117,7 +117,7 @@ def unchecked_folder(node: Node, command: str) -> Iterator[Finding]:
     if folder is None:
         yield not_known(
             node.name,
-            "its properties file wasn't given: neither was it checked, nor its folder",
+            "its properties file wasn't given, so neither the file nor the folder was checked",
             "give it with --config, on the machine of the controller",
         )
     elif not folder.is_here:

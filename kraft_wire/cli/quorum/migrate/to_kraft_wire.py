@@ -103,7 +103,7 @@ def _broker_findings(quorum: Quorum) -> Iterator[Finding]:
     for broker in quorum.brokers:
         highest = highest_metadata_version(broker.features)
         if broker.is_from_zookeeper:
-            text = "it is registered by a migration from ZooKeeper that isn't complete"
+            text = "a migration from ZooKeeper registered it, and isn't complete"
             yield in_the_way(broker.name, text, "complete that migration with Kafka 3.9 first")
         elif highest is not None and highest < FIRST_BESIDE_KRAFT_WIRE:
             text = f"it is {release_text(broker.features)}; kraft-wire serves brokers from Kafka 4.0 on"

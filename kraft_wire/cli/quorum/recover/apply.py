@@ -174,10 +174,10 @@ def _check_answer(plan: Plan, answer: NodeAnswer) -> None:
     if answer.is_silent:
         return
     if answer.leads:
-        raise AtWork(f"a leader answers at {answer.address}, epoch {answer.epoch}: there is no majority lost")
+        raise AtWork(f"a leader answers at {answer.address}, epoch {answer.epoch}: no majority is lost")
     if answer.problem:
         raise AtWork(
-            f"something answers at {answer.address}, and can't be asked whether it leads: {answer.problem}. "
+            f"something answers at {answer.address}, and doesn't say whether it leads: {answer.problem}. "
             "Stop it, or give --command-config"
         )
     if plan.kind == "endpoints":

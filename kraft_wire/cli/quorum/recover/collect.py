@@ -15,7 +15,7 @@ from kraft_wire.raft.recovery.node_role import Role, role_of
 
 
 def recover_collect(*directories: Path, output: Path) -> int:
-    """Read every folder that is left of a quorum, and write what they say to a file. Changes no folder.
+    """Read the folders that are left of a quorum, and write what they say to a file. Changes no folder.
 
     Run it on each machine that has folders left, then bring the files together for `recover plan`. Stop the
     controllers first: a log that still changes is no evidence. Brokers' folders may be among them, and

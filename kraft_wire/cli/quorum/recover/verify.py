@@ -17,10 +17,10 @@ from kraft_wire.storage.recovery_marker import read_marker
 
 
 def recover_verify(directory: Path, /, *, plan: Path | None = None) -> int:
-    """Read a folder again, and say whether it holds what the plan says that was applied to it.
+    """Check whether a folder holds what a plan wrote to it.
 
     It shows the folder's voters with their addresses, and when the plan was made. Give the plan that you
-    mean: without it, a folder that was recovered before holds what that earlier plan says.
+    mean: without it, the plan that the folder remembers is checked, which may be an earlier one.
 
     Exit statuses: 0 it does; 2 wrong usage; 5 the folder or the plan can't be read; 6 the plan was changed; 9
     it doesn't, or no plan was applied, or another one; 130 interrupted; 1 anything else.
