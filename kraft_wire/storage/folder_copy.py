@@ -52,8 +52,8 @@ class FolderCopy:
             raise RecoveryError(f"{self.path} is inside {self._metadata_dir}: keep the copy somewhere else")
         if os.path.lexists(self.path) and not self.is_there:
             raise RecoveryError(
-                f"{self.path} exists, and isn't the copy that this plan made of {self._metadata_dir}: keep the "
-                "copy somewhere else, with --backup"
+                f"{self.path} exists, and isn't the copy that this plan made of {self._metadata_dir}: keep "
+                "the copy somewhere else, with --backup"
             )
         if not self.path.parent.is_dir():
             raise RecoveryError(

@@ -167,8 +167,8 @@ def _refuse_unrepaired(
     wrong = sorted(set(without) - {folder.node_id for folder in unrepaired})
     if wrong:
         raise RecoveryError(
-            f"--without {wrong[0]}: this is for a controller's folder that can't be used, and none of this node "
-            "was collected"
+            f"--without {wrong[0]}: this is for a controller's folder that can't be used, and none of this "
+            "node was collected"
         )
     for folder in unrepaired:
         if folder.node_id not in without:
