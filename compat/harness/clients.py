@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compat.harness.processes import ProcessFailed
-from compat.harness.waiting import wait_until
+from compat.harness.waiting import PATIENCE_S, wait_until
 
 
 def admin(addresses: str) -> AdminClient:
@@ -67,7 +67,7 @@ def produce(addresses: str, topic: str, values: Iterable[bytes], *, idempotent: 
         raise ProcessFailed(f"{len(failures)} messages failed, {unsent} unsent; first: {failures[:1]}")
 
 
-def consume(addresses: str, topic: str, partition_count: int, timeout_s: float = 60.0) -> list[bytes]:
+def consume(addresses: str, topic: str, partition_count: int, timeout_s: float = PATIENCE_S) -> list[bytes]:
     """Return the values of all messages that are now in partitions 0 to ``partition_count`` - 1."""
     consumer = Consumer(
         {

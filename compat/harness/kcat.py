@@ -10,13 +10,14 @@ from typing import Any
 
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
+from compat.harness.waiting import PATIENCE_S
 
 LENGTH_PREFIXED = ("-f", "%R%s")
 """Options that print the length of each value as four bytes before the value, for values that are not
 text."""
 
 
-def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> bytes:
+def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float = PATIENCE_S) -> bytes:
     command = shutil.which("kcat")
     if command is None:
         raise MissingComponent("no `kcat` on the PATH: run `make kcat`")

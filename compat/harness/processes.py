@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from compat.harness.waiting import WaitTimeout, wait_until
+from compat.harness.waiting import PATIENCE_S, WaitTimeout, wait_until
 
 TAIL_LINES = 60
 
@@ -72,7 +72,7 @@ class ManagedProcess:
         except subprocess.TimeoutExpired:
             raise ProcessFailed(f"{self.name} did not end within {timeout_s:g} s\n{self.tail()}") from None
 
-    def terminate(self, timeout_s: float = 30.0) -> int:
+    def terminate(self, timeout_s: float = PATIENCE_S) -> int:
         """Send SIGTERM, wait, and return the exit code."""
         self.send_signal(signal.SIGTERM)
         return self.wait(timeout_s)
@@ -110,7 +110,7 @@ class ManagedProcess:
     def find_in_log(self, pattern: str) -> re.Match[str] | None:
         return re.search(pattern, self.log_text(), re.MULTILINE)
 
-    def wait_for_log(self, pattern: str, timeout_s: float = 60.0) -> re.Match[str]:
+    def wait_for_log(self, pattern: str, timeout_s: float = PATIENCE_S) -> re.Match[str]:
         """Wait for the first match of ``pattern`` in the log; raises ProcessFailed if it doesn't come."""
 
         def found_or_ended() -> re.Match[str] | bool | None:

@@ -1,5 +1,5 @@
 """The process of the strangers: ``python -m compat.campaigns.strangers.attackers PLAN``, with a ``Plan`` in
-JSON. It attacks until SIGTERM; the last line that it prints is its ``Deeds``.
+JSON. It attacks until SIGTERM; the first line that it prints is ``ATTACKING``, the last one its ``Deeds``.
 
 They are in a process of their own, so that they don't take the time of those who measure.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 from compat.campaigns.strangers.drawing import Drawn, Seen, Stranger
 from compat.campaigns.strangers.fake_leader import fake_leader
-from compat.campaigns.strangers.plan import Deeds, Plan
+from compat.campaigns.strangers.plan import ATTACKING, Deeds, Plan
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.vote_request import VoteRequest
@@ -104,6 +104,7 @@ def attack(plan: Plan, stop: threading.Event) -> Deeds:
             for target in plan.targets
             for number in range(CONNECTIONS)
         ]
+        print(ATTACKING, flush=True)
         for attacker in attackers:
             attacker.thread.join()
             deeds.add(attacker.deeds)

@@ -14,7 +14,7 @@ import msgspec
 from compat.campaigns.strangers import rules
 from compat.campaigns.strangers.active_controller import ActiveController, NoController
 from compat.campaigns.strangers.load import CREATED, ONE_PARTITION, Figures, Load, create
-from compat.campaigns.strangers.plan import Deeds, Kind, Plan, Target, read_deeds
+from compat.campaigns.strangers.plan import ATTACKING, Deeds, Kind, Plan, Target, read_deeds
 from compat.campaigns.strangers.rules import Leadership, Sighting
 from compat.campaigns.strangers.watch import LogReader, Watch, watching
 from compat.harness.chaos.cluster_topics import read_files, topics_in
@@ -267,6 +267,7 @@ class Trials:
         plan = Plan(kind, targets, quorum.cluster_id, self._rate, seed)
         command = [sys.executable, "-m", ATTACKERS, msgspec.json.encode(plan).decode()]
         process = quorum.workspace.start(kind, command, {"PYTHONPATH": str(ROOT)})
+        process.wait_for_log(ATTACKING)
         attack, began_s = Attack(process, seed), time.monotonic()
         yield attack
         if not attack.process.running:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey
+
+ATTACKING: Final = "attacking"
+"""What strangers print once all of them attack."""
 
 Kind = Literal["outsiders", "claimants"]
 """Outsiders claim no voter's id and directory id together; claimants do."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from compat.harness.waiting import PATIENCE_S
+
 
 class TopicContent(msgspec.Struct, frozen=True):
     """The partitions and configs of a topic. Configs without partitions are an incomplete topic."""
@@ -69,7 +71,7 @@ class Ledger:
         unasked = sorted(set(seen) - set(self._possible))
         return wrong + [f"{name}: found {_text(seen[name])}, which nobody asked for" for name in unasked]
 
-    def wait_for_acknowledged(self, count: int, timeout_s: float = 60.0) -> None:
+    def wait_for_acknowledged(self, count: int, timeout_s: float = PATIENCE_S) -> None:
         """Wait until ``count`` more changes are acknowledged."""
         with self._counted:
             target = self.acknowledged_count + count

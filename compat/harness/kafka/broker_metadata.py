@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from compat.harness.kafka.nodes import Node
-from compat.harness.waiting import wait_until
+from compat.harness.waiting import PATIENCE_S, wait_until
 from compat.harness.wire import WireClient
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -50,7 +50,9 @@ def topics(broker: Node) -> set[str]:
     return {described.name or "" for described in _metadata(broker, None).topics}
 
 
-def wait_for_isr(brokers: Iterable[Node], topic: str, isr: Iterable[int], timeout_s: float = 30.0) -> None:
+def wait_for_isr(
+    brokers: Iterable[Node], topic: str, isr: Iterable[int], timeout_s: float = PATIENCE_S
+) -> None:
     """Wait until each broker sees every partition of the topic with a leader and exactly this ISR."""
     expected = frozenset(isr)
     asked = list(brokers)
@@ -64,7 +66,7 @@ def wait_for_isr(brokers: Iterable[Node], topic: str, isr: Iterable[int], timeou
 
 
 def wait_for_topic(
-    brokers: Iterable[Node], topic: str, partition_count: int, timeout_s: float = 30.0
+    brokers: Iterable[Node], topic: str, partition_count: int, timeout_s: float = PATIENCE_S
 ) -> None:
     """Wait until each broker sees ``partition_count`` partitions of the topic, with all replicas in sync."""
     asked = list(brokers)
@@ -79,7 +81,7 @@ def wait_for_topic(
     wait_until(lambda: all(complete(broker) for broker in asked), what, timeout_s)
 
 
-def wait_for_absence(brokers: Iterable[Node], topic: str, timeout_s: float = 30.0) -> None:
+def wait_for_absence(brokers: Iterable[Node], topic: str, timeout_s: float = PATIENCE_S) -> None:
     """Wait until none of the brokers lists the topic."""
     asked = list(brokers)
     wait_until(

@@ -17,6 +17,7 @@ from compat.harness.kafka.tool_server import JVM_OPTIONS, ToolServer
 from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
 from compat.harness.ports import HOST, free_port
 from compat.harness.processes import ManagedProcess, ProcessFailed, Workspace
+from compat.harness.waiting import PATIENCE_S
 from compat.harness.wire import wait_until_active
 from kraft_wire.storage.folder import read_meta_properties
 
@@ -81,11 +82,11 @@ class Node(ABC):
         """Start the process without waiting until it is ready."""
 
     @abstractmethod
-    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, timeout_s: float = PATIENCE_S) -> None:
         """Wait until a broker is unfenced, or a controller is active."""
 
     @abstractmethod
-    def stop(self, timeout_s: float = 60.0) -> None:
+    def stop(self, timeout_s: float = PATIENCE_S) -> None:
         """Send SIGTERM and wait; raises ProcessFailed unless the process stops gracefully."""
 
     def kill(self) -> None:
@@ -134,10 +135,10 @@ class JvmNode(Node):
         command = kafka_command(self.jars, self.properties_file, self.jvm_options)
         self.process = self.workspace.start(self.name, command)
 
-    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, timeout_s: float = PATIENCE_S) -> None:
         self.running_process.wait_for_log(r"Kafka Server started", timeout_s)
 
-    def stop(self, timeout_s: float = 60.0) -> None:
+    def stop(self, timeout_s: float = PATIENCE_S) -> None:
         exit_code = self.running_process.terminate(timeout_s)
         if exit_code not in (EXIT_CODE_OF_JVM_AFTER_SIGTERM, -signal.SIGTERM):
             raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
@@ -221,7 +222,7 @@ class JvmController(JvmNode):
             controller_properties(node_id, self.address, self.data_folder, extra_properties)
         )
 
-    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, timeout_s: float = PATIENCE_S) -> None:
         super().wait_until_ready(timeout_s)
         wait_until_active(self.running_process, self.port, timeout_s)
 
@@ -259,10 +260,10 @@ class OurController(Node):
         environment = {"PYTHONUNBUFFERED": "1", **self.environment}
         self.process = self.workspace.start(self.name, command, environment)
 
-    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, timeout_s: float = PATIENCE_S) -> None:
         wait_until_active(self.running_process, self.port, timeout_s)
 
-    def stop(self, timeout_s: float = 30.0) -> None:
+    def stop(self, timeout_s: float = PATIENCE_S) -> None:
         exit_code = self.running_process.terminate(timeout_s)
         if exit_code != 0:
             raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
@@ -285,17 +286,17 @@ class OurObserver(Node):
         command = [str(COMMAND), "observe", *followed, *own]
         self.process = self.workspace.start(self.name, command, {"PYTHONUNBUFFERED": "1"})
 
-    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_until_ready(self, timeout_s: float = PATIENCE_S) -> None:
         self.running_process.wait_for_log('"listening"', timeout_s)
         self.node_id = read_meta_properties(self.data_folder).node_id
 
-    def stop(self, timeout_s: float = 30.0) -> None:
+    def stop(self, timeout_s: float = PATIENCE_S) -> None:
         exit_code = self.running_process.terminate(timeout_s)
         if exit_code != 0:
             raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
 
 
-def run_command(*arguments: str | Path, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+def run_command(*arguments: str | Path, timeout_s: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
     """Run ``kraft-wire`` with these arguments until it ends."""
     argv = [str(COMMAND), *(str(argument) for argument in arguments)]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)

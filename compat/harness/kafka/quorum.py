@@ -21,7 +21,7 @@ from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import segments
 from compat.harness.ports import free_port
 from compat.harness.processes import ProcessFailed, Workspace
-from compat.harness.waiting import wait_until
+from compat.harness.waiting import PATIENCE_S, wait_until
 from compat.harness.wire import WireClient, describe_quorum
 from kraft_wire.log.batch import Batch, split_batches
 from kraft_wire.log.control import decode_control_batch
@@ -192,7 +192,7 @@ class ControllerQuorum:
             response = client.call(request, DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse)
         return response.controller_id if response.error_code == ErrorCode.NONE else None
 
-    def leader(self, timeout_s: float = 60.0) -> Controller:
+    def leader(self, timeout_s: float = PATIENCE_S) -> Controller:
         """Wait for a leader; raises ProcessFailed if a controller ended with an unexpected exit code."""
 
         def find() -> Controller | None:
@@ -212,7 +212,7 @@ class ControllerQuorum:
 
     # Writing.
 
-    def create_topic_quickly(self, name: str, timeout_s: float = 30.0) -> float:
+    def create_topic_quickly(self, name: str, timeout_s: float = PATIENCE_S) -> float:
         """Create a topic with one replica, asking every controller in turn until one does it; return the
         seconds that this took. Needs a broker."""
         began = time.monotonic()
@@ -234,7 +234,7 @@ class ControllerQuorum:
 
     # Logs.
 
-    def wait_until_equal(self, timeout_s: float = 30.0) -> bytes:
+    def wait_until_equal(self, timeout_s: float = PATIENCE_S) -> bytes:
         """Wait until the logs of all running controllers are byte for byte equal, and return the bytes.
 
         Compared is the range from the highest log start offset to the high watermark.

@@ -18,6 +18,7 @@ import msgspec
 from compat.harness.kafka.jars import KafkaJars, java, tool_server_classes
 from compat.harness.paths import TOOL_LOGGING
 from compat.harness.processes import ProcessFailed, die_with_parent
+from compat.harness.waiting import PATIENCE_S
 
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Options for a quick start and low processor use."""
@@ -68,7 +69,7 @@ class ToolServer:
         self._running()
 
     def run(
-        self, jars: KafkaJars, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0
+        self, jars: KafkaJars, main_class: str, arguments: Sequence[str | Path], timeout_s: float = PATIENCE_S
     ) -> ToolResult:
         """Run one tool. Raises ToolTimeout, or ProcessFailed if the tool ends the JVM."""
         words = [str(argument) for argument in arguments]

@@ -12,10 +12,10 @@ import msgspec
 from compat.harness.kafka.jars import TOOLS_VERSION, find_jars
 from compat.harness.kafka.tool_server import ToolResult, ToolServer, ToolTimeout
 from compat.harness.processes import ProcessFailed
-from compat.harness.waiting import WaitTimeout, wait_until
+from compat.harness.waiting import PATIENCE_S, WaitTimeout, wait_until
 
 SHELL = "org.apache.kafka.shell.MetadataShell"
-SHELL_TIMEOUT_S = 10.0
+SHELL_TIMEOUT_S = 15.0
 SHELL_TRIES = 6
 RECORD_PREFIX = "payload: "
 
@@ -39,7 +39,9 @@ class KafkaTools:
         self.server = server
         self._jars = find_jars(TOOLS_VERSION)
 
-    def run(self, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0) -> ToolResult:
+    def run(
+        self, main_class: str, arguments: Sequence[str | Path], timeout_s: float = PATIENCE_S
+    ) -> ToolResult:
         """Run any tool without checking its result."""
         return self.server.run(self._jars, main_class, arguments, timeout_s)
 
