@@ -1,5 +1,5 @@
 """The nine properties of Kafka's RaftEventSimulationTest that don't change the voter set, by name, on our
-core and with all of our invariants; 100 runs each."""
+core and with all of our invariants; 40 runs each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kraft_wire.sim.checkers.replication import MajorityReachedHighWatermark
 from kraft_wire.sim.machines.node import SimNode
 from tests.sim.scenario import Scenario
 
-TRIES = 100
+TRIES = 40
 TRIES_A_TEST = 20
 
 Property = Callable[[int, random.Random], None]

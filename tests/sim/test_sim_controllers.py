@@ -16,7 +16,7 @@ from kraft_wire.sim.swarm import controllers_of
 from tests.sim.commands import VERSION, set_broker_configs
 from tests.sim.scenario import Scenario, assert_they_hold
 
-SEEDS = 100
+SEEDS = 60
 SEEDS_A_TEST = 10
 SECONDS = 60
 

@@ -17,7 +17,7 @@ from kraft_wire.sim.swarm import options_of, schedule_of
 from tests.sim.planted_bugs import planted
 from tests.sim.scenario import assert_they_hold
 
-SEEDS = 1_000
+SEEDS = 200
 SEEDS_A_TEST = 10
 SECONDS = 60
 LONG_SECONDS = 120

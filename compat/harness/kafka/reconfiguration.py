@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from compat.harness.kafka.nodes import run_command
@@ -90,6 +91,17 @@ def wait_for_directories(quorum: ControllerQuorum, *controllers: Controller) -> 
     """Wait until these controllers are the voters, with the directory ids of their folders."""
     wanted = {controller.node_id: directory_of(controller) for controller in controllers}
     wait_until(lambda: directories(quorum) == wanted, f"the voters to be {wanted}")
+
+
+def wait_for_registrations(quorum: ControllerQuorum) -> None:
+    """Wait until all controllers are registered with the leader."""
+
+    def registered() -> set[int]:
+        options = ("--bootstrap-controller", quorum.address_list, "--no-history", "--json")
+        told = json.loads(run_command("quorum", "status", *options).stdout)
+        return {replica["id"] for replica in told["replicas"] if replica["registered"]}
+
+    wait_until(lambda: registered() >= set(quorum.controllers), "all controllers to be registered")
 
 
 def add_voter(tools: KafkaTools, controller: Controller, through: Controller, *options: str) -> str:

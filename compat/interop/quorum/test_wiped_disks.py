@@ -11,7 +11,12 @@ import pytest
 from compat.conftest import make_workspace
 from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
-from compat.harness.kafka.reconfiguration import change, directory_of, wait_for_directories
+from compat.harness.kafka.reconfiguration import (
+    change,
+    directory_of,
+    wait_for_directories,
+    wait_for_registrations,
+)
 from compat.harness.kafka.tool_server import ToolServer
 
 KINDS: list[tuple[ControllerKind, ...]] = [("ours", "ours", "ours"), ("ours", "ours", "java")]
@@ -51,6 +56,7 @@ def test_a_voter_with_a_wiped_disk_votes_again(quorum: ControllerQuorum) -> None
     """First with the commands that remove and add a voter, then by itself. In the mixed quorum it is
     Java's."""
     wiped = list(quorum.controllers.values())[-1]
+    wait_for_registrations(quorum)
     lost = _lose_disk(quorum, wiped)
     printed = change(quorum, "quorum", "remove", str(wiped.node_id), "--directory-id", lost)
     assert f"The registration of controller {wiped.node_id} is removed." in printed

@@ -103,7 +103,7 @@ def test_a_pipeline_that_is_asked_to_stop_does_so_between_batches_and_quietly(
 def test_a_pipeline_says_what_it_does_at_the_start_and_at_the_end(tmp_path: Path) -> None:
     history = History("one", 1, 120)
     write_log(tmp_path / "logs", history)
-    done = subprocess.run(command(tmp_path / "logs", tmp_path / "lake", 30), capture_output=True, text=True)
+    done = subprocess.run(command(tmp_path / "logs", tmp_path / "lake", 60), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"it reads {tmp_path / 'logs'} into {tmp_path / 'lake'}" in done.stderr
     offsets = history.rows[-1]["offset"] + 1
