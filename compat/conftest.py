@@ -39,8 +39,7 @@ SLOWEST = (
     "test_change_commands.py",
     "test_live_java.py",
 )
-"""The files that run first, in this order: a slow file at the end would leave all but one process idle. Files
-with Spark are apart, because a busy machine starts its Python workers too late (10 s are allowed)."""
+"""The files that run first, in this order: a slow file at the end would leave all but one process idle."""
 
 
 def make_workspace(folder: Path) -> Iterator[Workspace]:
@@ -62,8 +61,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slowest files first, and let files with Spark take turns with the others: on a busy machine,
+    Spark's Python workers start later than the 10 s that it allows."""
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(SLOWEST)))
+    files = list(dict.fromkeys(item.path for item in items))
+    turns: dict[Path, int] = {}
+    for with_spark in (True, False):
+        turns |= {file: turn for turn, file in enumerate(f for f in files if _has_spark(f) is with_spark)}
+    items.sort(key=lambda item: (turns[item.path], not _has_spark(item.path)))
+
+
+def _has_spark(file: Path) -> bool:
+    return file.parent.name == "spark"
 
 
 @pytest.fixture

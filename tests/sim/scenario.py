@@ -21,6 +21,13 @@ from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.trace import Trace
 
 WITHIN_MS = 60_000
+LONG_EVERY = 4
+"""Every so many seeds one is long."""
+
+
+def seconds_of(seed: int, short: int, long: int) -> int:
+    """Return how long a seed is simulated: every fourth is long."""
+    return short if seed % LONG_EVERY else long
 
 
 def assert_they_hold(runs: Iterable[Options]) -> None:

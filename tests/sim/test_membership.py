@@ -7,23 +7,18 @@ import pytest
 
 from kraft_wire.sim.faults import DISASTERS, MEMBERSHIP_FAULTS, STRANGERS
 from kraft_wire.sim.swarm import membership_of, schedule_of
-from tests.sim.scenario import Scenario, assert_they_hold
+from tests.sim.scenario import Scenario, assert_they_hold, seconds_of
 
 SEEDS = 1_000
 SEEDS_A_TEST = 20
 SECONDS = 10
 LONG_SECONDS = 20
-LONG_EVERY = 4
-"""Every so many seeds one is long."""
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
 def test_seeds_hold_with_voters_that_change(first: int) -> None:
-    assert_they_hold(membership_of(seed, _seconds(seed)) for seed in range(first, first + SEEDS_A_TEST))
-
-
-def _seconds(seed: int) -> int:
-    return SECONDS if seed % LONG_EVERY else LONG_SECONDS
+    seeds = range(first, first + SEEDS_A_TEST)
+    assert_they_hold(membership_of(seed, seconds_of(seed, SECONDS, LONG_SECONDS)) for seed in seeds)
 
 
 def test_all_changes_of_the_voters_are_among_the_faults() -> None:

@@ -15,14 +15,12 @@ from kraft_wire.sim.options import Options
 from kraft_wire.sim.simulation import simulate
 from kraft_wire.sim.swarm import options_of, schedule_of
 from tests.sim.planted_bugs import planted
-from tests.sim.scenario import assert_they_hold
+from tests.sim.scenario import assert_they_hold, seconds_of
 
 SEEDS = 200
 SEEDS_A_TEST = 10
 SECONDS = 60
 LONG_SECONDS = 120
-LONG_EVERY = 4
-"""Every so many seeds one is long."""
 
 REPEATED = """
 from kraft_wire.sim.simulation import simulate
@@ -35,11 +33,8 @@ for seed in range(50):
 
 @pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_A_TEST))
 def test_seeds_hold(first: int) -> None:
-    assert_they_hold(options_of(seed, _seconds(seed)) for seed in range(first, first + SEEDS_A_TEST))
-
-
-def _seconds(seed: int) -> int:
-    return SECONDS if seed % LONG_EVERY else LONG_SECONDS
+    seeds = range(first, first + SEEDS_A_TEST)
+    assert_they_hold(options_of(seed, seconds_of(seed, SECONDS, LONG_SECONDS)) for seed in seeds)
 
 
 def test_a_seed_is_the_same_run_for_every_hash_seed_of_python() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+import msgspec
 
 from compat.harness.kafka.nodes import run_command
 from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
 from compat.harness.kafka.tools import KafkaTools
 from compat.harness.waiting import wait_until
 from compat.harness.wire import describe_quorum
+from kraft_wire.cli.quorum.status_report import StatusReport
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 
@@ -98,8 +100,10 @@ def wait_for_registrations(quorum: ControllerQuorum) -> None:
 
     def registered() -> set[int]:
         options = ("--bootstrap-controller", quorum.address_list, "--no-history", "--json")
-        told = json.loads(run_command("quorum", "status", *options).stdout)
-        return {replica["id"] for replica in told["replicas"] if replica["registered"]}
+        told = run_command("quorum", "status", *options)
+        assert told.returncode == 0, told.stdout + told.stderr
+        report = msgspec.json.decode(told.stdout, type=StatusReport)
+        return {replica.id for replica in report.replicas if replica.registered}
 
     wait_until(lambda: registered() >= set(quorum.controllers), "all controllers to be registered")
 

@@ -276,9 +276,10 @@ def test_a_log_with_registrations_of_a_newer_version_can_go_on() -> None:
 def test_only_a_damaged_folder_can_be_left_out_of_account() -> None:
     for found in (folder(2, 3, 40, voters=FIVE), damaged(folder(9, 3, 40, voters=FIVE))):
         node = found.node_id
-        with pytest.raises(
-            RecoveryError, match=f"--without {node}: this is for a controller.s folder that can.t be used"
-        ):
+        text = (
+            f"--without {node}: this is for a controller's folder that can't be used, and none of this node"
+        )
+        with pytest.raises(RecoveryError, match=text):
             plan(folder(1, 3, 50, voters=FIVE), found, without=[node])
 
 
