@@ -55,6 +55,11 @@ def _turn(quorum: QuorumState, node_id: int) -> int:
     return turn_of(node_id, quorum.history.voters.ids, quorum.state.leader_id, quorum.epoch)
 
 
+def longest_turn_ms(quorum: QuorumState) -> int:
+    """Return how long the last of the voters waits until it stands, because its leader is gone."""
+    return (len(quorum.history.voters) + YIELD_STEPS) * quorum.config.failover_step_ms
+
+
 def yield_ms(quorum: QuorumState) -> int:
     """Return how long a voter waits for the announcement of one that is about to win, or has won."""
     return YIELD_STEPS * quorum.config.failover_step_ms

@@ -15,6 +15,7 @@ from kraft_wire.protocol.messages.fetch_response import EpochEndOffset, FetchRes
 from kraft_wire.raft.door.request_checks import METADATA_PARTITION
 from kraft_wire.raft.effects import AppendBatch, TruncateLog
 from kraft_wire.raft.election import known_leader
+from kraft_wire.raft.election.turns import longest_turn_ms
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.fetch_request import fetch_request
@@ -42,7 +43,8 @@ def send_fetch(quorum: QuorumState, state: Follower) -> None:
     snapshot = state.following.snapshot
     leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
     if leader is None or quorum.outgoing.is_backing_off(leader, quorum.now.monotonic_ms):
-        find_leader(quorum, except_peer=leader)
+        if not _stands_soon(quorum, state):
+            find_leader(quorum, except_peer=leader)
     elif snapshot is None:
         quorum.send(leader, fetch_request(quorum))
     else:
@@ -51,23 +53,35 @@ def send_fetch(quorum: QuorumState, state: Follower) -> None:
             quorum.send(leader, request)
 
 
+def _stands_soon(quorum: QuorumState, state: Follower) -> bool:
+    """Whether this voter waits for its turn to stand. The voters that it then asks say who leads, so a search
+    before that only keeps all of them busy."""
+    wait_ms = state.deadline_ms - quorum.now.monotonic_ms
+    has_turn = state.following.leader_is_gone and quorum.may_start_election
+    return has_turn and wait_ms <= longest_turn_ms(quorum)
+
+
 def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
-    """Send a Fetch to a node: one that doesn't lead answers who does. The candidate that has our vote
-    probably leads soon, so it is asked first, then the others in turn: many may be out of reach."""
+    """Send a Fetch to a node: one that doesn't lead answers who does. All are asked in turn, as many may be
+    out of reach. A voter that has voted asks its candidate only, which leads soon if it wins."""
     if not _may_fetch(quorum):
         return
     now_ms = quorum.now.monotonic_ms
     ready = [
         peer
-        for peer in discovery_peers(quorum)
+        for peer in _may_know_leader(quorum)
         if (except_peer is None or peer[1:] != except_peer[1:])
         and quorum.outgoing.is_ready(peer, FetchRequest, now_ms)
     ]
-    voted = quorum.state.voted
-    candidates = [peer for peer in ready if voted is not None and peer.id == voted.id]
     if ready:
-        turn = candidates or quorum.outgoing.longest_unasked(ready)
-        quorum.send(quorum.pick(turn), fetch_request(quorum))
+        quorum.send(quorum.pick(quorum.outgoing.longest_unasked(ready)), fetch_request(quorum))
+
+
+def _may_know_leader(quorum: QuorumState) -> list[Peer]:
+    peers, state = discovery_peers(quorum), quorum.state
+    if state.voted is None or state.leader_id is not None or not quorum.may_start_election:
+        return peers
+    return [peer for peer in peers if peer.id == state.voted.id]
 
 
 def ask_bootstrap_servers(quorum: QuorumState) -> None:

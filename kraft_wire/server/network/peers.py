@@ -78,6 +78,7 @@ class Peers:
         self._connections: dict[Line, PeerConnection] = {}
         self._open: dict[PeerConnection, Line] = {}
         self._known: frozenset[Address] | None = None
+        self._refusing: set[Address] = set()
         self._carriers: dict[int, PeerConnection] = {}
 
     async def run(self) -> None:
@@ -112,9 +113,11 @@ class Peers:
 
     def warm(self, peer: Peer) -> None:
         """Open the connections to a peer that aren't open: the next election and the first Fetch from its
-        winner must not wait for them."""
-        for lane in Lane:
-            self._usable(Line(Address(peer.host, peer.port), lane))
+        winner must not wait for them. A peer that could just not be reached is left to ``keep_warm``."""
+        address = Address(peer.host, peer.port)
+        if address not in self._refusing:
+            for lane in Lane:
+                self._usable(Line(address, lane))
 
     async def keep_warm(
         self, peers: Callable[[], Iterable[Peer]], known: Callable[[], Iterable[Peer]]
@@ -124,6 +127,7 @@ class Peers:
         while True:
             await trio.sleep(WARM_AGAIN_S)
             self.know(known())
+            self._refusing.clear()
             for peer in peers():
                 self.warm(peer)
 
@@ -149,7 +153,7 @@ class Peers:
             self._max_frame_bytes,
             self._report_answer,
             self._report_failure,
-            self._unreachable,
+            self._note_unreachable,
             self._dialect,
             self.traffic,
         )
@@ -178,6 +182,10 @@ class Peers:
         if carrier is not None:
             self._failed(request_id, failure)
             self._end_if_stranger(carrier)
+
+    def _note_unreachable(self, address: Address, reason: str) -> None:
+        self._refusing.add(address)
+        self._unreachable(address, reason)
 
     # Strangers.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
+from kraft_wire.raft.election.known_leader import learn_leader
 from kraft_wire.raft.election.turns import YIELD_STEPS
-from kraft_wire.raft.events import ResponseReceived, RpcRequest
+from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.outgoing import MAX_BACKOFF_DOUBLINGS
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
-from tests.raft.election.claimed_leaders import NO_LEADER, fetch_answer, fetches
 from tests.raft.election.test_turns import (
     ROUND_TRIP_MS,
     STEP_MS,
@@ -126,13 +125,11 @@ def test_a_voter_keeps_its_turn_when_the_epoch_rises() -> None:
     first, second = first_and_second(quorum)
     epoch = quorum.leader.running.epoch
     become_successor(quorum, second, (first.id, second.id))
-    quorum.isolate(second.id)
-    due_ms = second.running._quorum.state.deadline_ms
-    search = fetches(second.effects)[-1]
-    answer = fetch_answer(NO_LEADER, epoch + 1, ErrorCode.FENCED_LEADER_EPOCH)
-    second.step(ResponseReceived(search.request_id, answer))
+    state = second.running._quorum
+    due_ms = state.state.deadline_ms
+    assert learn_leader(state, epoch + 1, None, ())
     assert (second.running.role, second.running.epoch) == (Role.UNATTACHED, epoch + 1)
-    assert second.running._quorum.state.deadline_ms == due_ms
+    assert state.state.deadline_ms == due_ms
 
 
 def test_a_voter_that_granted_its_vote_does_not_stand_soon() -> None:

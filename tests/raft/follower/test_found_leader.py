@@ -7,7 +7,8 @@ import pytest
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages import fetch_response
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived
+from kraft_wire.raft.election.known_leader import learn_leader
+from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, Tick
 from kraft_wire.raft.roles import Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import fetches, follow
@@ -114,20 +115,52 @@ def test_a_search_at_another_node_is_forgotten_when_the_leader_is_found() -> Non
 
 
 def test_a_search_at_the_candidate_does_not_close_the_connection_to_it() -> None:
-    """The leader resigned, so the voter asked others who leads. Then it votes, and asks the candidate."""
+    """The voter asks the others in turn who leads. Then it votes, and asks the candidate."""
     quorum = ready()
     candidate, voter = first_and_second(quorum)
-    leader = quorum.leader
     quorum.isolate(voter.id)
-    resigned = fetches(voter.effects)[-1]
-    assert resigned.peer.id == leader.id
-    effects = answer(voter, resigned.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader.id)
-    assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+    assert learn_leader(voter.running._quorum, voter.running.epoch + 1, None, ())
+    voter.step(Tick())
+    if fetches(voter.effects)[-1].peer.id != candidate.id:
+        answer(voter, fetches(voter.effects)[-1].request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    assert fetches(voter.effects)[-1].peer.id == candidate.id
     begun = len(voter.effects)
     ask(voter, candidate.id, voter.running.epoch + 1, end_of(voter))
     effects = voter.effects[begun:]
     assert not any(isinstance(effect, raft_effects.CancelRequest) for effect in effects)
     assert [fetch.peer.id for fetch in fetches(effects)] == [candidate.id]
+
+
+def test_a_voter_that_waits_for_its_turn_to_stand_searches_for_no_leader() -> None:
+    """The voters that it then asks know who leads. A search would keep them busy while they should elect."""
+    quorum = ready()
+    _, voter = first_and_second(quorum)
+    quorum.isolate(voter.id)
+    fetch = fetches(voter.effects)[-1]
+    effects = voter.step(RequestFailed(fetch.request_id, Failure.LOST))
+    assert is_gone(voter)
+    assert fetches(effects) == []
+
+
+def test_an_observer_that_lost_its_leader_searches_at_once() -> None:
+    quorum = CoreQuorum(3, observers=1).start()
+    leader = quorum.elect()
+    observer = quorum.nodes[4]
+    quorum.run_until(lambda: observer.running.live_leader_id == leader.id)
+    quorum.isolate(observer.id)
+    fetch = fetches(observer.effects)[-1]
+    effects = observer.step(RequestFailed(fetch.request_id, Failure.LOST))
+    assert is_gone(observer)
+    assert len(fetches(effects)) == 1
+
+
+def test_a_voter_asks_nobody_but_its_candidate_who_leads() -> None:
+    _, candidate, voter = voted()
+    search = fetches(voter.effects)[-1]
+    begun = len(voter.effects)
+    answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    voter.quorum.run_for(voter.config.election_timeout_ms - 1)
+    assert {fetch.peer.id for fetch in fetches(voter.effects[begun:])} == {candidate.id}
 
 
 def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:

@@ -21,6 +21,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.raft.outgoing import Lane
 from kraft_wire.server.network import peer_connection
 from kraft_wire.server.network import peers as peers_module
 from kraft_wire.server.network.peers import Peers
@@ -588,4 +589,28 @@ async def test_connections_that_a_peer_closed_are_opened_again(monkeypatch: pyte
             connection.close_now()
         await scripted.connected()
         await scripted.connected()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_peer_that_refused_is_left_alone_until_the_next_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Roles change several times in an election, and the leader that ended is still a voter."""
+    attempts: list[Address] = []
+
+    async def refuse(address: Address) -> trio.SocketStream:
+        attempts.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(peer_connection, "_open", refuse)
+    down = Peer(1, HOST, 9093)
+    async with running() as (peers, _), trio.open_nursery() as nursery:
+        for _ in range(3):
+            peers.warm(down)
+            await trio.testing.wait_all_tasks_blocked()
+        assert len(attempts) == len(Lane)
+        monkeypatch.setattr(peers_module, "WARM_AGAIN_S", 0.001)
+        nursery.start_soon(peers.keep_warm, lambda: [down], lambda: [down])
+        while len(attempts) < 2 * len(Lane):
+            await trio.sleep(0.001)
         nursery.cancel_scope.cancel()
