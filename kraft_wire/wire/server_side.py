@@ -14,9 +14,9 @@ may be given to its slot at any time and leaves after those of all earlier reque
 connection can't be used any more.
 
 ``take`` is the only way in: a client that has to authenticate first will do so there, between the header and
-the body of its requests. There requests with too many entries are refused. A limit on the size of frames
-belongs to ``FrameReader``: ``take`` sees a frame when all of it is in memory. A limit on their number belongs
-to ``take``: ``has_room`` only pauses reading.
+the body of its requests. There requests with too many entries or bytes for their API are refused. A limit on
+the size of all frames belongs to ``FrameReader``: ``take`` sees a frame when all of it is in memory. A limit
+on their number belongs to ``take``: ``has_room`` only pauses reading.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.wire.dialect import Form
 from kraft_wire.wire.entry_count import TooManyEntries
-from kraft_wire.wire.framing import FrameReader, frame_header, frame_pieces
+from kraft_wire.wire.framing import MAX_FRAME_BYTES, FrameReader, frame_header, frame_pieces
 from kraft_wire.wire.headers import (
     API_VERSIONS_KEY,
     decode_request_header,
@@ -53,13 +53,14 @@ _MOST_BYTES_OF_ITEMS: Final = 16 * 1024 * 1024
 
 
 class ServedApi(msgspec.Struct, frozen=True, gc=False):
-    """An API that is served: the class of its requests, how many entries a request may have, and which of its
-    items are named if it is refused. With a ``form`` it has other messages on the wire."""
+    """An API that is served: the class of its requests, how many entries and bytes a request may have, and
+    which of its items are named if it is refused. With a ``form`` it has other messages on the wire."""
 
     request_class: type[Message]
     max_entries: int
     named_items: tuple[NamedItems, ...] = ()
     form: Form | None = None
+    max_bytes: int = MAX_FRAME_BYTES
 
 
 FindApi = Callable[[int, int], ServedApi | None]
@@ -68,6 +69,13 @@ FindApi = Callable[[int, int], ServedApi | None]
 
 class UnservedApi(ProtocolError):
     """A request of an API, or of a version of an API, that this listener doesn't serve."""
+
+
+class RequestTooLarge(ProtocolError):
+    """A request that is larger than a request of its API can be."""
+
+    def __init__(self, api: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"{api} request of {size_bytes} bytes, at most {limit_bytes} are allowed")
 
 
 class Slot:
@@ -265,7 +273,7 @@ class ServerSide:
     def take(self, whole: bytes) -> Request:
         """Decode the request in a frame, and give it the next slot.
 
-        Raises DecodeError, UnsupportedVersion or UnservedApi.
+        Raises DecodeError, UnsupportedVersion, UnservedApi or RequestTooLarge.
         """
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
@@ -276,6 +284,8 @@ class ServerSide:
         refused = None
         form = None
         if api is not None:
+            if len(whole) > api.max_bytes:
+                raise RequestTooLarge(api_name(api_key), len(whole), api.max_bytes)
             message, refused = decode_or_refuse(
                 api.request_class, whole, version, body_offset, api.named_items, api.max_entries
             )

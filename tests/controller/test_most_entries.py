@@ -1,11 +1,11 @@
-"""The most entries of a request: none that a broker sends has more, and one that has keeps nobody waiting."""
+"""The most entries and bytes of a request: what brokers send fits, and no request makes others wait."""
 
 from __future__ import annotations
 
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
-from kraft_wire.controller.decision.api_table import Api
+from kraft_wire.controller.decision.api_table import NODE_REQUEST_BYTES, Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -20,9 +20,12 @@ from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import (
 from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import PartitionData as AssignedPartition
 from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import TopicData as AssignedTopic
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Listener
+from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest, ForgottenTopic
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries, check_entry_count
+from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
 
 def check(request: Message) -> None:
@@ -68,6 +71,21 @@ def test_a_low_limit_is_for_clients_only(api: Api) -> None:
     is_clients = not api.is_from_cluster or api.name == "Fetch"
     assert api.max_entries(100) == (100 if is_clients else MAX_REQUEST_ENTRIES * api.entries_factor)
     assert api.max_entries(2 * MAX_REQUEST_ENTRIES) == 2 * MAX_REQUEST_ENTRIES * api.entries_factor
+
+
+def test_a_request_about_one_node_is_small() -> None:
+    """Its listeners and features would become one record, in one step."""
+    api = CONTROLLER_APIS[ControllerRegistrationRequest.API_KEY]
+    assert api.max_bytes == NODE_REQUEST_BYTES
+    assert CONTROLLER_APIS[AlterPartitionRequest.API_KEY].max_bytes == MAX_FRAME_BYTES
+
+
+def test_a_broker_with_a_thousand_directories_can_register() -> None:
+    api = CONTROLLER_APIS[BrokerRegistrationRequest.API_KEY]
+    request = BrokerRegistrationRequest(
+        log_dirs=(Uuid.ONE,) * 1_000, listeners=[Listener(host="b" * 250)] * 1_000
+    )
+    assert len(request.encode(api.max_version)) < api.max_bytes
 
 
 def test_votes_and_registrations_are_of_the_cluster() -> None:

@@ -18,6 +18,7 @@ from kraft_wire.protocol.messages.metadata_response import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_response
@@ -25,6 +26,7 @@ from kraft_wire.wire.server_side import (
     MAX_IN_FLIGHT,
     MAX_UNSENT_BYTES,
     Request,
+    RequestTooLarge,
     ServedApi,
     ServerSide,
     Slot,
@@ -42,11 +44,14 @@ SERVED: dict[int, tuple[type[Message], int]] = {
 """Each API's request and newest version."""
 MAX_ENTRIES = 1_000
 HEARTBEAT = BrokerHeartbeatRequest.API_KEY
+LARGEST_HEARTBEAT = 100
 
 
 def served(api_key: int, version: int) -> ServedApi | None:
     request, newest = SERVED.get(api_key, (Message, -1))
-    return ServedApi(request, MAX_ENTRIES) if 0 <= version <= newest else None
+    if not 0 <= version <= newest:
+        return None
+    return ServedApi(request, MAX_ENTRIES, max_bytes=LARGEST_HEARTBEAT if api_key == HEARTBEAT else 10_000)
 
 
 class Connection:
@@ -116,6 +121,13 @@ def test_a_request_is_decoded_with_its_header(connection: Connection) -> None:
     assert (request.api_key, request.version, request.client_id) == (HEARTBEAT, 1, "me")
     assert request.message == BrokerHeartbeatRequest(broker_id=0)
     assert (request.slot.correlation_id, request.slot.version, request.slot.payload) == (0, 1, None)
+
+
+def test_a_request_that_is_too_large_for_its_api_is_not_decoded(connection: Connection) -> None:
+    request = BrokerHeartbeatRequest(broker_id=1, offline_log_dirs=(Uuid.ONE,) * 10)
+    text = f"BrokerHeartbeat request of .* bytes, at most {LARGEST_HEARTBEAT} are allowed"
+    with pytest.raises(RequestTooLarge, match=text):
+        connection.receive(connection.client.send(request, 1, request_id=1))
 
 
 def test_bytes_may_be_cut_at_every_position() -> None:

@@ -18,6 +18,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, OWN_API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
+from kraft_wire.wire.framing import MAX_FRAME_BYTES
 from kraft_wire.wire.refused_items import NamedItems
 
 if TYPE_CHECKING:
@@ -25,6 +26,30 @@ if TYPE_CHECKING:
     from kraft_wire.security.authorization import Resource
 
 _KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
+
+NODE_REQUEST_BYTES: Final = 1024 * 1024
+_ABOUT_A_NODE: Final = frozenset(
+    {
+        "AddRaftVoter",
+        "AllocateProducerIds",
+        "ApiVersions",
+        "BeginQuorumEpoch",
+        "BrokerHeartbeat",
+        "BrokerRegistration",
+        "ControllerRegistration",
+        "DescribeCluster",
+        "DescribeQuorum",
+        "EndQuorumEpoch",
+        "FetchSnapshot",
+        "RemoveRaftVoter",
+        "UnregisterBroker",
+        "UnregisterController",
+        "UpdateFeatures",
+        "UpdateRaftVoter",
+        "Vote",
+    }
+)
+"""The APIs whose requests don't grow with the cluster. A thousand listeners or log directories fit."""
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 
@@ -120,6 +145,11 @@ class Api(msgspec.Struct, frozen=True):
         is_clients = not self.is_from_cluster or self.name == "Fetch"
         of_this = of_clients if is_clients else max(of_clients, MAX_REQUEST_ENTRIES)
         return of_this * self.entries_factor
+
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes of a request."""
+        return NODE_REQUEST_BYTES if self.name in _ABOUT_A_NODE else MAX_FRAME_BYTES
 
     @property
     def named_items(self) -> tuple[NamedItems, ...]:

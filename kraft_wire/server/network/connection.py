@@ -111,7 +111,7 @@ class Shared(msgspec.Struct, frozen=True):
             return None
         request_class = api.request_class if form is None else form.request_class
         most_entries = api.max_entries(self.limits.max_request_entries)
-        return ServedApi(request_class, most_entries, api.named_items, form)
+        return ServedApi(request_class, most_entries, api.named_items, form, api.max_bytes)
 
     def api_of(self, whole: bytes) -> Api | None:
         """Return the API of a request that isn't decoded; None if it isn't served."""

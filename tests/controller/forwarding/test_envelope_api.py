@@ -13,7 +13,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import create_topics_response as create_topics
 from kraft_wire.protocol.messages import describe_quorum_response as quorum
 from kraft_wire.protocol.messages import elect_leaders_response as elect_leaders
-from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -222,4 +222,12 @@ def test_an_inner_request_with_too_many_entries_is_refused() -> None:
     assert [topic.name for topic in inner.request.topics[:2]] == ["0", "1"], "the answer can name them"
     assert (
         envelope.unwrap(sealed(body=CreateTopicsRequest(topics=topics[1:])), CONTROLLER_APIS).refused is None
+    )
+
+
+def test_an_inner_request_about_a_node_is_small() -> None:
+    listeners = [Listener(host="h" * 32_000)] * 40
+    assert (
+        refusal(sealed(ADD_VOTER, 1, AddRaftVoterRequest(listeners=listeners)))
+        is ErrorCode.UNSUPPORTED_VERSION
     )
