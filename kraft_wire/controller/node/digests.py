@@ -1,4 +1,5 @@
-"""Answer StateDigest (10003): a digest of the state at the first end of a batch at or after a given offset.
+"""Answer StateDigest (10003): a digest of the state at the first end of a batch at or after a given offset,
+which is where the state is now, or later.
 
 Kafka has no such API. Batches are the same on every node, so nodes that are asked for the same offset answer
 for the same state. The digest is made beside the event loop, of the state as it is after the step that
@@ -64,6 +65,9 @@ class Digests:
         if asked.cluster_id not in (None, cluster_id):
             text = f"this is cluster {cluster_id}, and the request is of {asked.cluster_id}"
             self._outbox.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, text)
+        elif asked.offset < 1:
+            text = f"there is no state before offset {asked.offset}"
+            self._outbox.refuse(request, ErrorCode.INVALID_REQUEST, text)
         elif self._asked is not None:
             text = "this node answers one request for a digest at a time"
             self._outbox.refuse(request, ErrorCode.THROTTLING_QUOTA_EXCEEDED, text)
@@ -124,7 +128,9 @@ class Digests:
         batch = self._follower.paused_after
         if batch is not None:
             self._begin(asked, batch.next_offset, batch.leader_epoch)
-        elif applied_end >= asked.offset:
+        elif applied_end == asked.offset:
+            self._begin(asked, applied_end, self._core.epoch_at(applied_end - 1))
+        elif applied_end > asked.offset:
             text = f"the state is at offset {applied_end} already"
             self._refuse(asked, ErrorCode.OFFSET_OUT_OF_RANGE, text)
         elif self._follower.stopped is not None:

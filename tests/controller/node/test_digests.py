@@ -133,7 +133,23 @@ def test_of_several_batches_of_one_step_the_first_that_reaches_the_offset_counts
     assert wanted.metadata.last_applied_offset == wanted.end_offset - 1
 
 
-@pytest.mark.parametrize("ahead", [0, -3])
+def test_a_log_that_does_not_grow_has_a_digest_at_its_end() -> None:
+    controller = controller_with_broker()
+    ask(controller, 0)
+    (wanted,) = begun(controller)
+    assert wanted.end_offset == controller.disk.end_offset == wanted.metadata.last_applied_offset + 1
+    controller.step(MADE)
+    answer = controller.answer("digest", StateDigestResponse)
+    assert (answer.end_offset, answer.epoch) == (wanted.end_offset, controller.node.core.epoch)
+
+
+def test_there_is_no_state_before_the_first_record() -> None:
+    controller = controller_with_broker()
+    ask(controller, -controller.disk.end_offset)
+    assert error_of(controller) is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("ahead", [-1, -3])
 def test_an_offset_that_was_reached_before_is_refused(ahead: int) -> None:
     controller = controller_with_broker()
     ask(controller, ahead)
