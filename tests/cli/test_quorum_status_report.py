@@ -11,11 +11,11 @@ from kraft_wire.cli.quorum.status_report import (
     StatusReport,
     known_of,
     note_leaders,
-    note_states,
     report_of_answers,
     report_of_folders,
     report_of_leader,
 )
+from kraft_wire.cli.quorum.status_states import note_states
 from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.state_digests import NodeState

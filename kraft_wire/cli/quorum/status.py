@@ -29,11 +29,11 @@ from kraft_wire.cli.quorum.status_report import (
     history_rows,
     known_of,
     note_leaders,
-    note_states,
     report_of_answers,
     report_of_folders,
     report_of_leader,
 )
+from kraft_wire.cli.quorum.status_states import note_states
 from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.at_once import at_once
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
@@ -96,20 +96,25 @@ def quorum_status(
     timeout_ms
         How long to look for the leader, and how long to wait for one controller.
     """
-    if bool(from_dir) == (bootstrap_controller is not None):
-        raise UsageError(f"give either {OPTION} or --from-dir")
-    if digest and stale:
-        raise UsageError("--digest needs the leader, and --stale doesn't look for it: leave one of them out")
+    _check_options(bootstrap_controller, from_dir, stale=stale, digest=digest)
     if bootstrap_controller is None:
-        for option, is_given in (("--stale", stale), ("--digest", digest)):
-            if is_given:
-                raise UsageError(f"{option} goes with {OPTION}")
         return _show(_from_folders(from_dir), json)
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
     with client_errors():
         if stale:
             return _show_stale(settings, json)
         return _show_led(settings, json, with_history=not no_history, with_states=digest)
+
+
+def _check_options(
+    bootstrap_controller: str | None, from_dir: Sequence[Path], *, stale: bool, digest: bool
+) -> None:
+    if bool(from_dir) == (bootstrap_controller is not None):
+        raise UsageError(f"give either {OPTION} or --from-dir")
+    if digest and stale:
+        raise UsageError("--digest needs the leader, and --stale doesn't look for it: leave one of them out")
+    if bootstrap_controller is None and (digest or stale):
+        raise UsageError(f"{'--digest' if digest else '--stale'} goes with {OPTION}")
 
 
 def _show_led(settings: QuorumSettings, json: bool, *, with_history: bool, with_states: bool) -> int:

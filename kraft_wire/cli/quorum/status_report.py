@@ -11,7 +11,6 @@ import msgspec
 
 from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of, replicas_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
-from kraft_wire.client.state_digests import NodeState, differing
 from kraft_wire.client.survey import NodeAnswer
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import (
@@ -28,7 +27,6 @@ from kraft_wire.wire.address import Address
 UNKNOWN: Final = "unknown"
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"
-_SHORT_DIGEST: Final = 12
 
 
 class ReplicaRow(msgspec.Struct):
@@ -234,31 +232,6 @@ def _registration_notes(
         what = "and doesn't fetch" if node_id in silent else "and observes"
         where = ",".join(registrations[node_id])
         yield f"controller {node_id} is registered and is no voter, {what} ({where})"
-
-
-def note_states(report: StatusReport, states: Sequence[NodeState], ids: Mapping[Address, int]) -> None:
-    """Note the states of nodes at one offset, and whether they differ. ``ids`` are those of controllers."""
-    report.states = [_state_row(state, ids.get(state.address)) for state in states]
-    examples = differing(states)
-    if examples:
-        named = ", ".join(
-            f"{_node_text(state, ids)} has {state.digest[:_SHORT_DIGEST]}" for state in examples
-        )
-        report.states_differ = (
-            f"the states at offset {examples[0].end_offset} differ: {named}. Copy the log of a node that "
-            "differs from the others, then restart it: it builds its state anew from its files"
-        )
-
-
-def _state_row(state: NodeState, id: int | None) -> StateRow:
-    if state.problem:
-        return StateRow(id, str(state.address), problem=state.problem)
-    return StateRow(id, str(state.address), state.end_offset, state.epoch, state.record_count, state.digest)
-
-
-def _node_text(state: NodeState, ids: Mapping[Address, int]) -> str:
-    id = ids.get(state.address)
-    return str(state.address) if id is None else f"node {id}"
 
 
 # --- from single controllers
