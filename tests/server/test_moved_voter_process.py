@@ -34,6 +34,7 @@ def test_a_voter_that_has_moved_is_needed_and_there(tmp_path: Path, epochs: int)
     with three_controllers(tmp_path) as controllers:
         controllers.write(range(3))
         moved = next(id for id in (1, 2, 3) if id != controllers.leader())
+        wait_until(lambda: _follows(controllers, moved), "the voter to follow before it moves")
         controllers.kill(moved)
         _raise_epoch(controllers, moved, epochs)
         controllers.move(moved)
