@@ -227,7 +227,7 @@ CONTROLLER_APIS: Final = ApiTable(
         Api("Fetch", 4, 18, _RAFT, requires=_CLUSTER_ACTION),
         Api("ListOffsets", 1, 11, _NODE, searches_log=True, errors=_LIST_OFFSETS_ERRORS),
         Api("Metadata", 0, 13, _ANY, _metadata, reads_in_pieces=True, errors=_METADATA_ERRORS),
-        Api("ApiVersions", 0, 5, _ANY, _api_versions, errors=_API_VERSIONS_ERRORS),
+        Api("ApiVersions", 0, 5, _ANY, _api_versions, errors=_API_VERSIONS_ERRORS, is_small=True),
         Api("CreateTopics", 2, 7, _ACTIVE, _create_topics, is_forwardable=True, errors=_CREATE_TOPICS_ERRORS),
         Api("DeleteTopics", 1, 6, _ACTIVE, _delete_topics, is_forwardable=True, errors=_DELETE_TOPICS_ERRORS),
         Api(
@@ -267,10 +267,10 @@ CONTROLLER_APIS: Final = ApiTable(
             is_forwardable=True,
             errors=_ALTER_CONFIGS_ERRORS,
         ),
-        Api("Vote", 0, 2, _RAFT, requires=_CLUSTER_ACTION),
-        Api("BeginQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
-        Api("EndQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
-        Api("DescribeQuorum", 0, 2, _RAFT, requires=_DESCRIBE, is_forwardable=True),
+        Api("Vote", 0, 2, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api("BeginQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api("EndQuorumEpoch", 0, 1, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api("DescribeQuorum", 0, 2, _RAFT, requires=_DESCRIBE, is_forwardable=True, is_small=True),
         Api(
             "AlterPartition",
             2,
@@ -280,22 +280,42 @@ CONTROLLER_APIS: Final = ApiTable(
             _CLUSTER_ACTION,
             entries_factor=_ALTER_PARTITION_ENTRIES_FACTOR,
         ),
-        Api("UpdateFeatures", 0, 2, _ACTIVE, _update_features, _ALTER, is_forwardable=True),
+        Api("UpdateFeatures", 0, 2, _ACTIVE, _update_features, _ALTER, is_forwardable=True, is_small=True),
         Api("Envelope", 0, 0, _NODE, requires=_CLUSTER_ACTION),
-        Api("FetchSnapshot", 0, 1, _RAFT, requires=_CLUSTER_ACTION),
-        Api("DescribeCluster", 0, 2, _ANY, _describe_cluster, _ALTER),
-        Api("BrokerRegistration", 0, 4, _ACTIVE, _broker_registration, _CLUSTER_ACTION),
-        Api("BrokerHeartbeat", 0, 2, _ACTIVE, _broker_heartbeat, _CLUSTER_ACTION),
-        Api("UnregisterBroker", 0, 0, _ACTIVE, _unregister_broker, _ALTER, is_forwardable=True),
+        Api("FetchSnapshot", 0, 1, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api("DescribeCluster", 0, 2, _ANY, _describe_cluster, _ALTER, is_small=True),
+        Api("BrokerRegistration", 0, 4, _ACTIVE, _broker_registration, _CLUSTER_ACTION, is_small=True),
+        Api("BrokerHeartbeat", 0, 2, _ACTIVE, _broker_heartbeat, _CLUSTER_ACTION, is_small=True),
         Api(
-            "AllocateProducerIds", 0, 0, _ACTIVE, _allocate_producer_ids, _CLUSTER_ACTION, is_forwardable=True
+            "UnregisterBroker", 0, 0, _ACTIVE, _unregister_broker, _ALTER, is_forwardable=True, is_small=True
         ),
-        Api("ControllerRegistration", 0, 0, _ACTIVE, _controller_registration, _CLUSTER_ACTION),
+        Api(
+            "AllocateProducerIds",
+            0,
+            0,
+            _ACTIVE,
+            _allocate_producer_ids,
+            _CLUSTER_ACTION,
+            is_forwardable=True,
+            is_small=True,
+        ),
+        Api(
+            "ControllerRegistration", 0, 0, _ACTIVE, _controller_registration, _CLUSTER_ACTION, is_small=True
+        ),
         Api("AssignReplicasToDirs", 0, 0, _ACTIVE, _assign_replicas_to_dirs, _CLUSTER_ACTION),
-        Api("AddRaftVoter", 0, 1, _RAFT, requires=_ALTER, is_forwardable=True),
-        Api("RemoveRaftVoter", 0, 0, _RAFT, requires=_ALTER, is_forwardable=True),
-        Api("UpdateRaftVoter", 0, 0, _RAFT, requires=_CLUSTER_ACTION),
-        Api("UnregisterController", 0, 0, _ACTIVE, _unregister_controller, _ALTER, is_forwardable=True),
+        Api("AddRaftVoter", 0, 1, _RAFT, requires=_ALTER, is_forwardable=True, is_small=True),
+        Api("RemoveRaftVoter", 0, 0, _RAFT, requires=_ALTER, is_forwardable=True, is_small=True),
+        Api("UpdateRaftVoter", 0, 0, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api(
+            "UnregisterController",
+            0,
+            0,
+            _ACTIVE,
+            _unregister_controller,
+            _ALTER,
+            is_forwardable=True,
+            is_small=True,
+        ),
     ]
 )
 """The APIs of a controller."""

@@ -10,6 +10,7 @@ import msgspec
 from kraft_wire.protocol.careful_decode import decode_element
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.registry import api_name
 from kraft_wire.protocol.schema import Field
 from kraft_wire.protocol.varint import VarintTooLong
 from kraft_wire.wire.entry_count import (
@@ -20,6 +21,7 @@ from kraft_wire.wire.entry_count import (
     step_over,
     steps_over,
 )
+from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
 MOST_ITEMS: Final = 1_000
 """The items that are named at most. A client fails those that its answer doesn't name: in Java, "did not
@@ -36,11 +38,27 @@ class NamedItems(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
+class RequestTooLarge(ProtocolError):
+    """A request that is larger than a request of its API can be."""
+
+    def __init__(self, api: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"{api} request of {size_bytes} bytes, at most {limit_bytes} are allowed")
+
+
 def decode_or_refuse(
-    cls: type[Message], data: bytes, version: int, pos: int, named: tuple[NamedItems, ...], limit: int
+    cls: type[Message],
+    data: bytes,
+    version: int,
+    pos: int,
+    named: tuple[NamedItems, ...],
+    limit: int,
+    max_bytes: int = MAX_FRAME_BYTES,
 ) -> tuple[Message, TooManyEntries | None]:
     """Return the request that begins at ``pos``; with the error, its first items, if it has more than
-    ``limit`` entries. Raises DecodeError."""
+    ``limit`` entries. Raises DecodeError, and RequestTooLarge if header and request have more than
+    ``max_bytes``."""
+    if len(data) > max_bytes:
+        raise RequestTooLarge(api_name(cls.API_KEY), len(data), max_bytes)
     try:
         check_entry_count(cls, data, version, pos, limit)
     except TooManyEntries as error:

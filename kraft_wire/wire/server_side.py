@@ -71,13 +71,6 @@ class UnservedApi(ProtocolError):
     """A request of an API, or of a version of an API, that this listener doesn't serve."""
 
 
-class RequestTooLarge(ProtocolError):
-    """A request that is larger than a request of its API can be."""
-
-    def __init__(self, api: str, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(f"{api} request of {size_bytes} bytes, at most {limit_bytes} are allowed")
-
-
 class Slot:
     """The place of one response in the connection's order. It is the request's token.
 
@@ -284,10 +277,14 @@ class ServerSide:
         refused = None
         form = None
         if api is not None:
-            if len(whole) > api.max_bytes:
-                raise RequestTooLarge(api_name(api_key), len(whole), api.max_bytes)
             message, refused = decode_or_refuse(
-                api.request_class, whole, version, body_offset, api.named_items, api.max_entries
+                api.request_class,
+                whole,
+                version,
+                body_offset,
+                api.named_items,
+                api.max_entries,
+                api.max_bytes,
             )
             form = slot.form = api.form
         elif api_key == API_VERSIONS_KEY and version > 0:

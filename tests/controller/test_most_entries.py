@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
-from kraft_wire.controller.decision.api_table import NODE_REQUEST_BYTES, Api
+from kraft_wire.controller.decision.api_table import SMALL_REQUEST_BYTES, Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -76,7 +76,7 @@ def test_a_low_limit_is_for_clients_only(api: Api) -> None:
 def test_a_request_about_one_node_is_small() -> None:
     """Its listeners and features would become one record, in one step."""
     api = CONTROLLER_APIS[ControllerRegistrationRequest.API_KEY]
-    assert api.max_bytes == NODE_REQUEST_BYTES
+    assert api.max_bytes == SMALL_REQUEST_BYTES
     assert CONTROLLER_APIS[AlterPartitionRequest.API_KEY].max_bytes == MAX_FRAME_BYTES
 
 

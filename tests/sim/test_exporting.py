@@ -22,5 +22,4 @@ def test_seeds_hold_with_exporters(first: int) -> None:
 
 @pytest.mark.parametrize("name", EXPORTING.names)
 def test_a_planted_bug_is_found(name: str) -> None:
-    first = FIRST_SEED.get(name, 0)
-    EXPORTING.find(name, lambda seed: exporting_of(seed, SECONDS), range(first, first + SEEDS))
+    EXPORTING.find(name, lambda seed: exporting_of(seed, SECONDS), SEEDS, FIRST_SEED.get(name, 0))

@@ -67,5 +67,4 @@ def _options(name: str, seed: int) -> Options:
 
 @pytest.mark.parametrize("name", CONTROLLER.names)
 def test_a_planted_bug_is_found(name: str) -> None:
-    first = FIRST_SEED.get(name, 0)
-    CONTROLLER.find(name, lambda seed: _options(name, seed), range(first, first + SEEDS))
+    CONTROLLER.find(name, lambda seed: _options(name, seed), SEEDS, FIRST_SEED.get(name, 0))

@@ -43,7 +43,7 @@ def _observed(seed: int) -> Options:
 
 @pytest.mark.parametrize("name", READERS.names)
 def test_a_planted_bug_is_found(name: str) -> None:
-    READERS.find(name, _observed, range(SEEDS))
+    READERS.find(name, _observed, SEEDS)
 
 
 def test_half_of_the_seeds_have_observers_that_never_vote() -> None:

@@ -22,5 +22,4 @@ def test_seeds_hold_during_rolling_upgrades(first: int) -> None:
 
 @pytest.mark.parametrize("name", RELEASES.names)
 def test_a_planted_bug_is_found(name: str) -> None:
-    first = FIRST_SEED.get(name, 0)
-    RELEASES.find(name, lambda seed: rolling_of(seed, SECONDS), range(first, first + SEEDS))
+    RELEASES.find(name, lambda seed: rolling_of(seed, SECONDS), SEEDS, FIRST_SEED.get(name, 0))

@@ -22,11 +22,11 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_response
+from kraft_wire.wire.refused_items import RequestTooLarge
 from kraft_wire.wire.server_side import (
     MAX_IN_FLIGHT,
     MAX_UNSENT_BYTES,
     Request,
-    RequestTooLarge,
     ServedApi,
     ServerSide,
     Slot,

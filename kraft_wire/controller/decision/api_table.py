@@ -27,29 +27,9 @@ if TYPE_CHECKING:
 
 _KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
 
-NODE_REQUEST_BYTES: Final = 1024 * 1024
-_ABOUT_A_NODE: Final = frozenset(
-    {
-        "AddRaftVoter",
-        "AllocateProducerIds",
-        "ApiVersions",
-        "BeginQuorumEpoch",
-        "BrokerHeartbeat",
-        "BrokerRegistration",
-        "ControllerRegistration",
-        "DescribeCluster",
-        "DescribeQuorum",
-        "EndQuorumEpoch",
-        "FetchSnapshot",
-        "RemoveRaftVoter",
-        "UnregisterBroker",
-        "UnregisterController",
-        "UpdateFeatures",
-        "UpdateRaftVoter",
-        "Vote",
-    }
-)
-"""The APIs whose requests don't grow with the cluster. A thousand listeners or log directories fit."""
+SMALL_REQUEST_BYTES: Final = 1024 * 1024
+"""The most bytes of a request that doesn't grow with the cluster. A thousand listeners or log directories
+fit."""
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 
@@ -91,7 +71,7 @@ class Api(msgspec.Struct, frozen=True):
     request only. ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an
     Envelope. An API ``reads_in_pieces`` if its handler changes nothing and may take several steps. It
     ``searches_log`` if the log is read for a request. A request may have ``entries_factor`` times the entries
-    of other requests.
+    of other requests. A request that ``is_small`` concerns single nodes and doesn't grow with the cluster.
     """
 
     name: str
@@ -105,6 +85,7 @@ class Api(msgspec.Struct, frozen=True):
     searches_log: bool = False
     errors: ErrorForm = TOP_LEVEL
     entries_factor: int = 1
+    is_small: bool = False
 
     @property
     def key(self) -> int:
@@ -149,7 +130,7 @@ class Api(msgspec.Struct, frozen=True):
     @property
     def max_bytes(self) -> int:
         """The most bytes of a request."""
-        return NODE_REQUEST_BYTES if self.name in _ABOUT_A_NODE else MAX_FRAME_BYTES
+        return SMALL_REQUEST_BYTES if self.is_small else MAX_FRAME_BYTES
 
     @property
     def named_items(self) -> tuple[NamedItems, ...]:

@@ -90,10 +90,10 @@ def unwrap(
     if not api.is_forwardable:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{api.name} is not forwardable")
     cls, data = api.request_class, envelope.request_data
-    if len(data) > api.max_bytes:
-        raise _unreadable(f"{api.name} request of {len(data)} bytes, at most {api.max_bytes} are allowed")
     try:
-        request, too_many = decode_or_refuse(cls, data, version, header_end, api.named_items, max_entries)
+        request, too_many = decode_or_refuse(
+            cls, data, version, header_end, api.named_items, max_entries, api.max_bytes
+        )
     except ProtocolError as error:
         raise _unreadable(str(error)) from error
     refused = None if too_many is None else ApiError(ErrorCode.POLICY_VIOLATION, str(too_many))

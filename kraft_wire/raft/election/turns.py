@@ -56,7 +56,7 @@ def _turn(quorum: QuorumState, node_id: int) -> int:
 
 
 def longest_turn_ms(quorum: QuorumState) -> int:
-    """Return how long the last of the voters waits until it stands, because its leader is gone."""
+    """Return the longest time until a voter's turn, if its leader is gone and has named no successors."""
     return (len(quorum.history.voters) + YIELD_STEPS) * quorum.config.failover_step_ms
 
 
