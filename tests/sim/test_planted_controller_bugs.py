@@ -17,15 +17,15 @@ SECONDS = 60
 SEEDS = 30
 
 FIRST_SEED = {
-    "a_broker_that_has_arrived_counts_as_active_for_ever": 6,
-    "a_fenced_broker_is_never_unfenced_on_a_busy_log": 6,
+    "a_broker_that_has_arrived_counts_as_active_for_ever": 0,
+    "a_fenced_broker_is_never_unfenced_on_a_busy_log": 2,
     "heartbeats_of_former_incarnations_count": 9,
     "what_is_lost_with_leadership_is_not_undone": 13,
     "a_silent_broker_is_not_noticed_after_failover": 3,
     "a_leaders_old_view_is_believed": 2,
     "an_answer_tells_of_the_partition_as_it_was": 2,
     "a_fenced_replica_joins_the_isr": 2,
-    "a_replica_of_a_former_incarnation_joins_the_isr": 4,
+    "a_replica_of_a_former_incarnation_joins_the_isr": 3,
 }
 """The first seed to try; 0 for the others. They change with what a seed stands for, such as the time that
 steps take."""

@@ -25,7 +25,7 @@ from kraft_wire.raft.follower.rejected_answers import reject_answer, reject_trun
 from kraft_wire.raft.leader_claims import learn, read_claim
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import bootstrap_peers, discovery_peers, is_claimed, peer_at
+from kraft_wire.raft.peers import bootstrap_peers, discovery_peers, is_claimed, peer_at, voter_peer
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Follower
 
@@ -63,7 +63,7 @@ def _stands_soon(quorum: QuorumState, state: Follower) -> bool:
 
 def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
     """Send a Fetch to a node: one that doesn't lead answers who does. All are asked in turn, as many may be
-    out of reach. A voter that has voted asks its candidate only, which leads soon if it wins."""
+    out of reach. A voter that has voted doesn't ask the others: its candidate leads soon if it wins."""
     if not _may_fetch(quorum):
         return
     now_ms = quorum.now.monotonic_ms
@@ -78,10 +78,17 @@ def find_leader(quorum: QuorumState, except_peer: Peer | None = None) -> None:
 
 
 def _may_know_leader(quorum: QuorumState) -> list[Peer]:
-    peers, state = discovery_peers(quorum), quorum.state
-    if state.voted is None or state.leader_id is not None or not quorum.may_start_election:
-        return peers
-    return [peer for peer in peers if peer.id == state.voted.id]
+    candidate = _candidate_with_our_vote(quorum)
+    if candidate is None or quorum.state.leader_id is not None or not quorum.may_start_election:
+        return discovery_peers(quorum)
+    return [candidate, *bootstrap_peers(quorum)]
+
+
+def _candidate_with_our_vote(quorum: QuorumState) -> Peer | None:
+    voted = quorum.state.voted
+    if voted is None or voted.id == quorum.config.node_id:
+        return None
+    return voter_peer(quorum, voted.id)
 
 
 def ask_bootstrap_servers(quorum: QuorumState) -> None:

@@ -60,7 +60,7 @@ class PeerConnection:
         max_frame_bytes: int,
         answered: Callable[[int, Message], None],
         failed: Callable[[int, Failure], None],
-        unreachable: Callable[[Address, str], None],
+        unreachable: Callable[[PeerConnection, str], None],
         dialect: Dialect | None = None,
         traffic: Traffic | None = None,
     ) -> None:
@@ -79,6 +79,11 @@ class PeerConnection:
         self._is_over = False
         self._begun_s = self._used_s = time.monotonic()
 
+    @property
+    def was_open(self) -> bool:
+        """Whether the peer has accepted it."""
+        return self._arrivals is not None
+
     def takes_requests(self) -> bool:
         """Whether another request may be sent on it.
 
@@ -95,7 +100,7 @@ class PeerConnection:
             self.close()
 
     def _is_late(self) -> bool:
-        return self._arrivals is None and time.monotonic() - self._begun_s >= CONNECT_PATIENCE_S
+        return not self.was_open and time.monotonic() - self._begun_s >= CONNECT_PATIENCE_S
 
     def send(self, request_id: int, request: Message) -> None:
         """Send a request after those before it: at once if the socket takes it, otherwise by a task."""
@@ -153,7 +158,7 @@ class PeerConnection:
             stream = await _open(self.address)
         except (OSError, ValueError) as error:  # ValueError: the host isn't even a name
             log.debug("peer unreachable", peer=str(self.address), error=_reason(error))
-            self._unreachable(self.address, _reason(error))
+            self._unreachable(self, _reason(error))
             return Failure.LOST
         log.debug("peer connection opened", peer=str(self.address))
         async with stream:
@@ -185,7 +190,7 @@ class PeerConnection:
     def _ended_by(self, error: Exception) -> Failure:
         if not isinstance(error, ProtocolError):
             log.info("peer connection lost", peer=str(self.address), error=_reason(error))
-            self._unreachable(self.address, _reason(error))
+            self._unreachable(self, _reason(error))
             return Failure.LOST
         due = self._wire.due_api_key
         log.warning(

@@ -78,7 +78,7 @@ class Peers:
         self._connections: dict[Line, PeerConnection] = {}
         self._open: dict[PeerConnection, Line] = {}
         self._known: frozenset[Address] | None = None
-        self._refusing: set[Address] = set()
+        self._out_of_reach: set[Address] = set()
         self._carriers: dict[int, PeerConnection] = {}
 
     async def run(self) -> None:
@@ -115,7 +115,7 @@ class Peers:
         """Open the connections to a peer that aren't open: the next election and the first Fetch from its
         winner must not wait for them. A peer that could just not be reached is left to ``keep_warm``."""
         address = Address(peer.host, peer.port)
-        if address not in self._refusing:
+        if address not in self._out_of_reach:
             for lane in Lane:
                 self._usable(Line(address, lane))
 
@@ -127,7 +127,7 @@ class Peers:
         while True:
             await trio.sleep(WARM_AGAIN_S)
             self.know(known())
-            self._refusing.clear()
+            self._out_of_reach.clear()
             for peer in peers():
                 self.warm(peer)
 
@@ -174,6 +174,7 @@ class Peers:
     def _report_answer(self, request_id: int, response: Message) -> None:
         carrier = self._carriers.pop(request_id, None)
         if carrier is not None:
+            self._out_of_reach.discard(carrier.address)
             self._answered(request_id, response)
             self._end_if_stranger(carrier)
 
@@ -183,9 +184,10 @@ class Peers:
             self._failed(request_id, failure)
             self._end_if_stranger(carrier)
 
-    def _note_unreachable(self, address: Address, reason: str) -> None:
-        self._refusing.add(address)
-        self._unreachable(address, reason)
+    def _note_unreachable(self, connection: PeerConnection, reason: str) -> None:
+        if not connection.was_open:
+            self._out_of_reach.add(connection.address)
+        self._unreachable(connection.address, reason)
 
     # Strangers.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
@@ -161,6 +162,31 @@ def test_a_voter_asks_nobody_but_its_candidate_who_leads() -> None:
     answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
     voter.quorum.run_for(voter.config.election_timeout_ms - 1)
     assert {fetch.peer.id for fetch in fetches(voter.effects[begun:])} == {candidate.id}
+
+
+def test_a_candidate_that_was_not_elected_asks_the_others_who_leads() -> None:
+    """Nobody else has its vote, so that none of them would announce itself to it first."""
+    quorum = ready()
+    voter, _ = first_and_second(quorum)
+    quorum.leader.crash()
+    quorum.run_until(lambda: voter.running.role is Role.CANDIDATE)
+    quorum.isolate(voter.id)
+    begun = len(voter.effects)
+    quorum.run_until(lambda: voter.running.role is Role.UNATTACHED)
+    assert voter.running.voted == voter.config.replica_key
+    assert len(fetches(voter.effects[begun:])) == 1
+
+
+def test_a_voter_also_asks_bootstrap_servers_as_its_candidate_may_have_moved() -> None:
+    _, candidate, voter = voted()
+    search = fetches(voter.effects)[-1]
+    voter.running._quorum.config = msgspec.structs.replace(
+        voter.config, bootstrap_servers=(("moved", candidate.config.endpoints[0].port),)
+    )
+    begun = len(voter.effects)
+    answer(voter, search.request_id, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_LEADER)
+    voter.quorum.run_for(voter.config.election_timeout_ms - 1)
+    assert "moved" in {fetch.peer.host for fetch in fetches(voter.effects[begun:])}
 
 
 def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:

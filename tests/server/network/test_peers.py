@@ -592,6 +592,31 @@ async def test_connections_that_a_peer_closed_are_opened_again(monkeypatch: pyte
         nursery.cancel_scope.cancel()
 
 
+async def test_a_peer_whose_connection_broke_is_warmed_again_at_once() -> None:
+    async with connected() as (peers, reports, scripted, connection):
+        connection.close_now()
+        await reports.of(1)
+        peers.warm(scripted.peer)
+        await scripted.connected()
+        await scripted.connected()
+
+
+async def test_a_peer_that_answers_is_out_of_reach_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_stream = peer_connection._open
+
+    async def refuse(address: Address) -> trio.SocketStream:
+        raise ConnectionRefusedError
+
+    async with listening() as scripted, running() as (peers, reports):
+        monkeypatch.setattr(peer_connection, "_open", refuse)
+        peers.warm(scripted.peer)
+        await trio.testing.wait_all_tasks_blocked()
+        monkeypatch.setattr(peer_connection, "_open", open_stream)
+        assert await _works(peers, reports, scripted)
+        peers.warm(scripted.peer)
+        await scripted.connected()  # the lane of Fetches
+
+
 async def test_a_peer_that_refused_is_left_alone_until_the_next_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
