@@ -14,7 +14,7 @@ COMMANDS = "kraft_wire.cli"
 HELP_WORDS = {"--help", "-h", "help"}
 VERSION_FLAGS = ("--version", "-V")
 LOGGING_OPTIONS = {"--log-level", "--log-format"}
-GROUPS = {"storage", "codec", "pipeline", "quorum", "recover", "registrations"}
+GROUPS = {"storage", "codec", "pipeline", "quorum", "recover", "registrations", "exporters"}
 """Commands that only show their help if nothing follows them, as ``kraft-wire`` alone does."""
 
 
@@ -109,6 +109,13 @@ app.command(quorum)
 registrations = _app("registrations", "Mend the registrations of controllers.")
 registrations.command(f"{COMMANDS}.quorum.changes.refresh:registrations_refresh", name="refresh")
 app.command(registrations)
+
+exporters = _app("exporters", "Show, pause and reset the exporters of the active controller.")
+exporters.command(f"{COMMANDS}.exporters.list_them:exporters_list", name="list")
+exporters.command(f"{COMMANDS}.exporters.order:exporters_pause", name="pause")
+exporters.command(f"{COMMANDS}.exporters.order:exporters_resume", name="resume")
+exporters.command(f"{COMMANDS}.exporters.order:exporters_reset", name="reset")
+app.command(exporters)
 
 
 @app.command(name="help", usage=_usage("help [COMMAND...]"))

@@ -1,4 +1,5 @@
-"""Build the requests that change voters, registrations and kraft.version; read their responses. No I/O."""
+"""Build the requests that change voters, registrations and kraft.version; read the responses to changes. No
+I/O."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequ
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.controller_registration_response import ControllerRegistrationResponse
+from kraft_wire.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.unregister_controller_response import UnregisterControllerResponse
@@ -30,6 +32,7 @@ Response = (
     | RemoveRaftVoterResponse
     | UnregisterControllerResponse
     | ControllerRegistrationResponse
+    | IncrementalAlterConfigsResponse
 )
 
 
@@ -97,5 +100,8 @@ def read_features(response: UpdateFeaturesResponse) -> ChangeAnswer:
 
 
 def read_change(response: Response) -> ChangeAnswer:
-    """Read the answer to any of these requests."""
+    """Read the answer to any of these requests, of which each makes one change."""
+    if isinstance(response, IncrementalAlterConfigsResponse):
+        (answer,) = response.responses
+        return ChangeAnswer(ErrorCode.of(answer.error_code), answer.error_message or "")
     return ChangeAnswer(ErrorCode.of(response.error_code), response.error_message or "")

@@ -321,7 +321,7 @@ CONTROLLER_APIS: Final = ApiTable(
 """The APIs of a controller."""
 
 EXPORTER_APIS: Final = ApiTable(
-    [*CONTROLLER_APIS, Api("ExporterPositions", 0, 0, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
+    [*CONTROLLER_APIS, Api("ExporterPositions", 0, 1, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
 )
 """The APIs of a controller with exporters."""
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kraft_wire.configs.exporter_orders import SNAPSHOT_AND_TAIL, TAIL, Start
 from kraft_wire.exporters.retries import pause_ms
-from kraft_wire.exporters.settings import SNAPSHOT_AND_TAIL, TAIL, Start
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.own_messages.resync import Resync
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kraft_wire.configs.exporter_orders import SNAPSHOT_AND_TAIL, TAIL, Orders, Start, start_of
 from kraft_wire.configs.java_text import trim
 from kraft_wire.configs.nearest import nearest
 from kraft_wire.configs.own_keys import EXPORTER_PREFIX, EXPORTERS_KEY
@@ -17,8 +18,6 @@ from kraft_wire.exporters.kinds import KINDS, SinkKind
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 
-SNAPSHOT_AND_TAIL: Final = "snapshot+tail"
-TAIL: Final = "tail"
 CONTROL_RECORDS: Final = ("LeaderChangeMessage", "KRaftVersionRecord", "VotersRecord")
 """The records of raft itself, which are exported like those of the metadata."""
 
@@ -31,9 +30,6 @@ _BROKERS: Final = ConfigKey("brokers", "LIST", "", distinct=True)
 _NO_OP: Final = ConfigKey("no-op", "BOOLEAN", "false")
 COMMON_KEYS: Final = (_TYPE, _START, _TYPES, _TOPICS, _BROKERS, _NO_OP)
 """The keys that exporters of all kinds have."""
-
-Start = int | str
-"""The place where an exporter without a position begins: SNAPSHOT_AND_TAIL, TAIL, or an offset."""
 
 
 class FilterSettings(msgspec.Struct, frozen=True):
@@ -139,10 +135,9 @@ class _Reader:
 
     def _start(self) -> Start:
         text = self._value(_START)
-        if text in (SNAPSHOT_AND_TAIL, TAIL):
-            return str(text)
-        if isinstance(text, str) and re.fullmatch("[0-9]{1,18}", text):
-            return int(text)
+        start = start_of(text) if isinstance(text, str) else None
+        if start is not None:
+            return start
         self._add(_START.name, f"is {text!r}; use {SNAPSHOT_AND_TAIL}, {TAIL} or an offset")
         return SNAPSHOT_AND_TAIL
 
@@ -183,6 +178,25 @@ class _Reader:
 
     def _full(self, key: str) -> str:
         return f"{EXPORTER_PREFIX}{self._name}.{key}"
+
+
+def ordered(exporters: Sequence[ExporterSettings], orders: Mapping[str, Orders]) -> list[ExporterSettings]:
+    """Return the exporters that aren't paused. One that was reset starts where its reset says."""
+    return [
+        msgspec.structs.replace(exporter, start=_start_of(exporter, orders))
+        for exporter in exporters
+        if not orders.get(exporter.name, Orders()).is_paused
+    ]
+
+
+def starts_of(exporters: Sequence[ExporterSettings], orders: Mapping[str, Orders]) -> dict[str, Start]:
+    """Return where each exporter begins that has no position."""
+    return {exporter.name: _start_of(exporter, orders) for exporter in exporters}
+
+
+def _start_of(exporter: ExporterSettings, orders: Mapping[str, Orders]) -> Start:
+    start = orders.get(exporter.name, Orders()).start
+    return exporter.start if start is None else start
 
 
 def wants_no_op(settings: FilterSettings) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kraft_wire.controller.decision.api_table import ApiTable
-from kraft_wire.controller.decision.context import ControllerState
+from kraft_wire.controller.decision.context import ControllerState, ExporterRow
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.node.node import Node
@@ -69,7 +69,7 @@ def build_node(
     apis: ApiTable,
     advertised: Sequence[Endpoint],
     now: Now,
-    exporter_positions: Mapping[str, int],
+    list_exporters: Callable[[], Sequence[ExporterRow]],
 ) -> Node:
     """Return the node in the state that its folder holds: the newest snapshot is loaded, and the part of the
     log after it that is known to be committed is applied."""
@@ -83,7 +83,7 @@ def build_node(
         cluster_id=store.properties.cluster_id,
         node_id=config.node_id,
         read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
-        exporter_positions=exporter_positions,
+        list_exporters=list_exporters,
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:

@@ -1,7 +1,8 @@
 """Run the exporters in a child process while this node is the active controller.
 
 The child (``kraft_wire.exporters.process``) reads the committed log from this node's own files. It gets the
-high watermark over a pipe, and ends when that is closed: its controller stopped, died, or leads no more.
+high watermark over a pipe, and ends when that is closed: its controller stopped, died, or leads no more. For
+new orders of an operator another child is started.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import trio
 
+from kraft_wire.configs.exporter_orders import Orders
 from kraft_wire.controller.node.effects import Activated, NodeEffect
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.exporters.messages import (
@@ -33,7 +36,7 @@ from kraft_wire.exporters.messages import (
 )
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.retries import pause_ms
-from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.exporters.settings import ExporterSettings, ordered
 from kraft_wire.metrics.exporters import ExporterFigures
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now
@@ -45,10 +48,16 @@ TELL_INTERVAL_S: Final = 0.01
 """The high watermark is told at most so often."""
 STOP_S: Final = 2.0
 """The process is killed if it needs longer to end."""
+ORDERS_INTERVAL_S: Final = 1.0
+"""New orders are noticed so soon."""
 STEADY_S: Final = 60.0
 """A process that ends after this time is started again at once, nearly: its end isn't one of a row."""
 _ERROR_BYTES: Final = 4096
 """The end of what the process writes to its standard error is kept for the log."""
+
+
+OrdersOf = Callable[[], Mapping[str, Orders]]
+"""Returns the orders of now, by exporter."""
 
 
 class ExportProcess:
@@ -68,7 +77,6 @@ class ExportProcess:
         self.figures = {exporter.name: ExporterFigures() for exporter in exporters}
         """The counts of each exporter, which metrics show."""
         self._reports = reports
-        self._names = [exporter.name for exporter in self._exporters]
         self._positions = positions
         self._high_watermark = 0
         self._epoch_start = 0
@@ -98,7 +106,7 @@ class ExportProcess:
         a record of its own epoch is committed."""
         return self._is_active and self._high_watermark > self._epoch_start
 
-    async def run(self) -> None:
+    async def run(self, orders: OrdersOf) -> None:
         """Export whenever this node leads, until cancelled. Whatever happens to the exporters, the controller
         goes on."""
         while True:
@@ -106,9 +114,9 @@ class ExportProcess:
             failures = 0
             while self._leads:
                 began_s = trio.current_time()
-                problem = await self._run_process()
+                problem = await self._export(orders)
                 if problem is None:
-                    self._reports.stopped()
+                    self._reports.stopped(is_active=self._leads)
                     break
                 failures = 1 if trio.current_time() - began_s >= STEADY_S else failures + 1
                 retry_ms = pause_ms(failures, random.random())
@@ -120,9 +128,32 @@ class ExportProcess:
         while self._leads is not leading:
             await self._news.wait()
 
-    async def _run_process(self) -> str | None:
-        """Run the process until it ends, or until this node leads no more. Returns why it ended; None if it
-        was stopped."""
+    async def _until_over(self, orders: Mapping[str, Orders], orders_of: OrdersOf) -> None:
+        """Wait until this node leads no more, or until there are other orders."""
+        while self._leads and orders_of() == orders:
+            with trio.move_on_after(ORDERS_INTERVAL_S):
+                await self._until_news_of(leading=False)
+
+    async def _export(self, orders_of: OrdersOf) -> str | None:
+        """Carry out the orders, then export until the process ends, this node leads no more, or there are
+        other orders. Returns why the process ended; None if it was stopped."""
+        orders = orders_of()
+        for name, each in orders.items():
+            if each.reset and self._positions.begin_again(name, each.reset):
+                self._reports.reset(name, each.reset)
+        await self._positions.write()
+        exporters = ordered(self._exporters, orders)
+        over = partial(self._until_over, orders, orders_of)
+        if exporters:
+            return await self._run_process(exporters, over)
+        await over()
+        return None
+
+    async def _run_process(
+        self, exporters: Sequence[ExporterSettings], over: Callable[[], Awaitable[None]]
+    ) -> str | None:
+        """Run the process until it ends, or until it is ``over``. Returns why it ended; None if it was
+        stopped."""
         command = [sys.executable, "-m", "kraft_wire.exporters", os.fspath(self._folder)]
         try:
             child = _Child(
@@ -132,15 +163,16 @@ class ExportProcess:
             )
         except OSError as error:
             return f"{sys.executable} can't be started: {error}"
-        self._reports.started(self._names, child.process.pid, self._high_watermark)
+        names = [exporter.name for exporter in exporters]
+        self._reports.started(names, child.process.pid, self._high_watermark)
         for figures in self.figures.values():
             figures.recovered()
             figures.advanced(monotonic_ms())
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
-                nursery.start_soon(self._feed, child)
-                nursery.start_soon(self._stop_when_lost, child)
+                nursery.start_soon(self._feed, child, exporters)
+                nursery.start_soon(_stop_when, over, child)
                 await self._listen(child)
                 await child.end()
                 with trio.move_on_after(STOP_S):
@@ -157,10 +189,10 @@ class ExportProcess:
                     await self._positions.write()
         return None if child.is_stopped else child.problem
 
-    async def _feed(self, child: _Child) -> None:
+    async def _feed(self, child: _Child, exporters: Sequence[ExporterSettings]) -> None:
         """Tell what is committed."""
         told = self._high_watermark
-        begin = Begin(self._cluster, self._exporters, self._positions.known, told)
+        begin = Begin(self._cluster, tuple(exporters), self._positions.known, told)
         await child.send(line_of(begin))
         while True:
             while self._high_watermark <= told:
@@ -168,12 +200,6 @@ class ExportProcess:
             told = self._high_watermark
             await child.send(line_of(Committed(told)))
             await trio.sleep(TELL_INTERVAL_S)
-
-    async def _stop_when_lost(self, child: _Child) -> None:
-        """Stop the process when this node leads no more, also if the process reads nothing."""
-        await self._until_news_of(leading=False)
-        child.is_stopped = True
-        await child.end()
 
     async def _listen(self, child: _Child) -> None:
         """Take what the exporters tell, until their process ends."""
@@ -200,6 +226,13 @@ class ExportProcess:
             case Restarted():
                 self._reports.restarted(told)
                 self.figures[told.exporter].restarts += 1
+
+
+async def _stop_when(over: Callable[[], Awaitable[None]], child: _Child) -> None:
+    """Stop the process when it is over, also if the process reads nothing."""
+    await over()
+    child.is_stopped = True
+    await child.end()
 
 
 class _Child:

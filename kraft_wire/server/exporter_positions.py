@@ -11,8 +11,9 @@ import trio
 
 from kraft_wire.exporters.positions import (
     POSITIONS_FILE,
+    Kept,
     Positions,
-    kept,
+    Resets,
     parse_positions,
     positions_text,
 )
@@ -27,20 +28,22 @@ CORRUPT_SUFFIX: Final = ".corrupt"
 
 
 class ExporterPositions:
-    """The positions of these exporters, in memory and on disk. The disk is only touched in threads.
+    """The positions of these exporters and their last resets, in memory and on disk. The disk is only
+    touched in threads.
 
-    ``known`` always is the same dictionary: the node answers followers from it.
+    ``known`` and ``resets`` always are the same dictionaries: the node answers followers from them.
     """
 
     def __init__(
         self, folder: Path, cluster: str, exporters: Collection[str], reports: ExporterReports
     ) -> None:
         self.known: Positions = {}
+        self.resets: Resets = {}
         self._path = folder / POSITIONS_FILE
         self._cluster = cluster
         self._exporters = exporters
         self._reports = reports
-        self._written: Positions = {}
+        self._written = Kept()
         self._changed = trio.Event()
         self._one_writer = threading.Lock()
 
@@ -51,10 +54,13 @@ class ExporterPositions:
             self._written = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
         except (OSError, DiskFailed, MalformedFile) as error:
             self._reports.positions_lost(self._path, str(error))
-            self._written = {}
+            self._written = Kept()
+        found = self._written.of(self._exporters)
         self.known.clear()
-        self.known.update(kept(self._written, self._exporters))
-        if self.known != self._written:
+        self.known.update(found.positions)
+        self.resets.clear()
+        self.resets.update(found.resets)
+        if found != self._written:
             self._changed.set()
 
     def note(self, exporter: str, position: int) -> None:
@@ -62,6 +68,16 @@ class ExporterPositions:
         if exporter in self._exporters and self.known.get(exporter) != position:
             self.known[exporter] = position
             self._changed.set()
+
+    def begin_again(self, exporter: str, reset: str) -> bool:
+        """Forget the position of an exporter because of a reset, unless that was done before. Returns whether
+        it was forgotten now."""
+        if exporter not in self._exporters or self.resets.get(exporter, "") == reset:
+            return False
+        self.known.pop(exporter, None)
+        self.resets[exporter] = reset
+        self._changed.set()
+        return True
 
     async def keep(self) -> None:
         """Write the positions when they change, until cancelled."""
@@ -74,28 +90,28 @@ class ExporterPositions:
     async def write(self) -> None:
         """Write the positions if they aren't written yet. What fails is reported, and tried again with the
         next change."""
-        positions = dict(self.known)
-        if positions == self._written:
+        kept = Kept(dict(self.known), dict(self.resets))
+        if kept == self._written:
             return
         try:
-            await trio.to_thread.run_sync(self._replace, positions, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(self._replace, kept, abandon_on_cancel=True)
         except DiskFailed as error:
             self._reports.positions_not_kept(str(error))
         else:
-            self._written = positions
+            self._written = kept
 
-    def _read(self) -> Positions:
+    def _read(self) -> Kept:
         try:
             text = self._path.read_text("utf-8", errors="replace")
         except FileNotFoundError:
-            return {}
+            return Kept()
         try:
             return parse_positions(text, self._cluster)
         except MalformedFile:
             Disk().rename(self._path, self._path.with_name(POSITIONS_FILE + CORRUPT_SUFFIX))
             raise
 
-    def _replace(self, positions: Positions) -> None:
+    def _replace(self, kept: Kept) -> None:
         # A disk of its own: whether positions can be written doesn't matter to the log.
         with self._one_writer:
-            Disk().replace(self._path, positions_text(self._cluster, positions).encode())
+            Disk().replace(self._path, positions_text(self._cluster, kept).encode())

@@ -8,11 +8,13 @@ from typing import Final
 
 import trio
 
+from kraft_wire.configs.exporter_orders import Orders, orders_in
+from kraft_wire.controller.decision.context import ExporterRow
 from kraft_wire.exporters.positions import wanted_from
-from kraft_wire.exporters.settings import ExporterSettings
+from kraft_wire.exporters.settings import ExporterSettings, starts_of
 from kraft_wire.metrics.exporters import Exporters as Shown
 from kraft_wire.raft.membership.voters import Peer
-from kraft_wire.server.export_process import ExportProcess
+from kraft_wire.server.export_process import ExportProcess, OrdersOf
 from kraft_wire.server.exporter_positions import ExporterPositions
 from kraft_wire.server.leaders_positions import LeadersPositions
 from kraft_wire.server.reports.exporters import ExporterReports
@@ -27,9 +29,10 @@ class Exporters:
     def __init__(
         self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str, node_id: int
     ) -> None:
-        self._starts = {exporter.name: exporter.start for exporter in exporters}
+        self._exporters = exporters
         reports = ExporterReports()
-        self._positions = ExporterPositions(folder, cluster, self._starts, reports)
+        names = [exporter.name for exporter in exporters]
+        self._positions = ExporterPositions(folder, cluster, names, reports)
         self._cluster = cluster
         self._client_id = f"exporters-client-{node_id}"
         self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
@@ -39,30 +42,42 @@ class Exporters:
         """Return what metrics show. Later changes can be seen in it."""
         return Shown(self.process.figures, self._positions.known)
 
-    @property
-    def positions(self) -> Mapping[str, int]:
-        """The offset up to which each exporter has exported, as far as this node knows. It is kept up to
-        date."""
-        return self._positions.known
+    def rows(self) -> list[ExporterRow]:
+        """Return what this node knows of each exporter."""
+        return [self._row(exporter.name) for exporter in self._exporters]
 
-    async def run(self, leader: Callable[[], Peer | None], keep_records: Callable[[int], None]) -> None:
+    def _row(self, name: str) -> ExporterRow:
+        positions, failures = self._positions, self.process.figures[name].failures_in_a_row
+        return ExporterRow(name, positions.known.get(name), positions.resets.get(name, ""), failures)
+
+    async def run(
+        self,
+        leader: Callable[[], Peer | None],
+        keep_records: Callable[[int], None],
+        of_all_brokers: Callable[[], Mapping[str, str]],
+    ) -> None:
         """Export while this node leads, and follow the positions of the leader otherwise, until cancelled.
 
         ``leader`` returns the one that this node follows. ``keep_records`` is told from which offset on
-        records aren't exported yet, whenever that moves.
+        records aren't exported yet, whenever that moves. ``of_all_brokers`` returns the configuration
+        that is set for all brokers now: it has the orders of operators.
         """
+
+        def orders() -> dict[str, Orders]:
+            return orders_in(of_all_brokers())
+
         await self._positions.load()
         following = LeadersPositions(self._positions, leader, self._cluster, self._client_id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._positions.keep)
             nursery.start_soon(following.run)
-            nursery.start_soon(self.process.run)
-            nursery.start_soon(self._keep_log, keep_records)
+            nursery.start_soon(self.process.run, orders)
+            nursery.start_soon(self._keep_log, keep_records, orders)
 
-    async def _keep_log(self, keep_records: Callable[[int], None]) -> None:
+    async def _keep_log(self, keep_records: Callable[[int], None], orders: OrdersOf) -> None:
         told: int | None = None
         while True:
-            wanted = wanted_from(self._positions.known, self._starts)
+            wanted = wanted_from(self._positions.known, starts_of(self._exporters, orders()))
             if wanted is not None and wanted != told:
                 keep_records(wanted)
                 told = wanted

@@ -67,6 +67,7 @@ class LeadersPositions:
         assert isinstance(response, ExporterPositionsResponse)
         if response.error_code == ErrorCode.NONE and self._leader() is not None:
             for position in response.positions:
+                self._positions.begin_again(position.exporter, position.reset)
                 if position.next_offset >= 0:
                     self._positions.note(position.exporter, position.next_offset)
         self._ended.set()

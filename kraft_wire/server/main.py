@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, OBSERVER_APIS
+from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.clocks import read_clocks
 from kraft_wire.server.config.server_config import ServerConfig
@@ -68,8 +69,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     endpoints = advertised(config.advertised_listeners, bound)
     apis = _apis(config)
     export = _exporters(config, store)
-    positions = {} if export is None else export.positions
-    node = build_node(config, store, apis, endpoints, read_clocks(), positions)
+    list_exporters = tuple if export is None else export.rows
+    node = build_node(config, store, apis, endpoints, read_clocks(), list_exporters)
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
@@ -106,7 +107,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(warm_up, owner.settled, apis)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
-                nursery.start_soon(export.run, lambda: node.core.leader_peer, owner.keep_records)
+                nursery.start_soon(
+                    export.run,
+                    lambda: node.core.leader_peer,
+                    owner.keep_records,
+                    lambda: node.state.metadata.configs.get(ResourceType.BROKER, ""),
+                )
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)

@@ -11,6 +11,8 @@ import pytest
 
 from kraft_wire.cli import quorum
 from kraft_wire.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from kraft_wire.cli.exporters.list_them import exporters_list
+from kraft_wire.cli.exporters.order import exporters_pause, exporters_reset, exporters_resume
 from kraft_wire.cli.quorum.changes.add import quorum_add
 from kraft_wire.cli.quorum.changes.promote import quorum_promote
 from kraft_wire.cli.quorum.changes.refresh import registrations_refresh
@@ -37,6 +39,12 @@ TABLES: dict[tuple[str, str], list[Command]] = {
         registrations_refresh,
     ],
     ("quorum.md", "## Migrate, one node after the other"): [quorum_migrate],
+    ("exporters.md", "## Show, pause, reset"): [
+        exporters_list,
+        exporters_pause,
+        exporters_resume,
+        exporters_reset,
+    ],
     ("recovery.md", "### Exit statuses of `quorum recover`"): [
         recover_collect,
         recover_plan,

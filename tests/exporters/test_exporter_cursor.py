@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from kraft_wire.configs.exporter_orders import Start
 from kraft_wire.exporters.cursor import (
     LINGER_MS,
     Cursor,
@@ -19,7 +20,6 @@ from kraft_wire.exporters.cursor import (
     Wait,
 )
 from kraft_wire.exporters.retries import FIRST_PAUSE_MS
-from kraft_wire.exporters.settings import Start
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.own_messages.resync import Resync
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.exporters.positions import kept, parse_positions, positions_text, wanted_from
+from kraft_wire.configs.exporter_orders import Start
+from kraft_wire.exporters.positions import Kept, parse_positions, positions_text, wanted_from
 from kraft_wire.exporters.retries import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, pause_ms
-from kraft_wire.exporters.settings import Start
 from kraft_wire.log.errors import MalformedFile
 
 
 def test_positions_are_read_as_they_were_written() -> None:
-    text = positions_text("c", {"b": 5, "a": 0})
+    kept = Kept({"b": 5, "a": 0})
+    text = positions_text("c", kept)
     assert text == '{"version":1,"cluster":"c","positions":{"a":0,"b":5}}\n'
-    assert parse_positions(text, "c") == {"a": 0, "b": 5}
+    assert parse_positions(text, "c") == kept
+
+
+def test_resets_are_read_as_they_were_written() -> None:
+    kept = Kept({"b": 5}, {"a": "tail@1"})
+    text = positions_text("c", kept)
+    assert text == '{"version":2,"cluster":"c","positions":{"b":5},"resets":{"a":"tail@1"}}\n'
+    assert parse_positions(text, "c") == kept
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,7 @@ def test_positions_are_read_as_they_were_written() -> None:
     [
         ("", "exporters.json: "),
         ("[]", "exporters.json: "),
-        ('{"version":2,"cluster":"c","positions":{}}', "version 2 is unknown"),
+        ('{"version":3,"cluster":"c","positions":{}}', "version 3 is unknown"),
         ('{"version":1,"cluster":"d","positions":{}}', "holds positions of cluster d, not of c"),
         ('{"version":1,"cluster":"c","positions":{"a":-1}}', ">= 0"),
     ],
@@ -32,7 +40,8 @@ def test_what_can_not_be_used_is_said(text: str, problem: str) -> None:
 
 
 def test_an_exporter_that_was_removed_is_gone() -> None:
-    assert kept({"a": 1, "b": 2}, ["b", "c"]) == {"b": 2}
+    kept = Kept({"a": 1, "b": 2}, {"a": "tail@1", "c": "0@2"})
+    assert kept.of(["b", "c"]) == Kept({"b": 2}, {"c": "0@2"})
 
 
 @pytest.mark.parametrize(

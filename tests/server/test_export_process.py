@@ -7,15 +7,17 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import trio
 import trio.testing
 
+from kraft_wire.configs.exporter_orders import paused_key, reset_key
 from kraft_wire.controller.node.effects import Activated, NodeEffect
 from kraft_wire.exporters.messages import Exported, Failing, Recovered, Restarted, Told, line_of
-from kraft_wire.exporters.positions import POSITIONS_FILE
+from kraft_wire.exporters.positions import POSITIONS_FILE, Kept, positions_text
 from kraft_wire.exporters.settings import ExporterSettings, read_exporters
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now, Tick
@@ -50,11 +52,14 @@ def _program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 
 @asynccontextmanager
-async def _running(folder: Path) -> AsyncIterator[ExportProcess]:
+async def _running(folder: Path, orders: dict[str, str] | None = None) -> AsyncIterator[ExportProcess]:
+    """Run the exporters. The test may change ``orders``, configurations of all brokers, meanwhile."""
     exporters = Exporters(_exporters(folder), folder, CLUSTER, 1)
     with trio.fail_after(GIVE_UP_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(exporters.run, lambda: None, lambda from_offset: None)
+            nursery.start_soon(
+                exporters.run, lambda: None, lambda from_offset: None, lambda: dict(orders or {})
+            )
             yield exporters.process
             nursery.cancel_scope.cancel()
 
@@ -207,3 +212,79 @@ async def test_a_process_that_reads_nothing_is_stopped_nevertheless(
             await trio.testing.wait_all_tasks_blocked()
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped")
+
+
+# Orders of operators.
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.ORDERS_INTERVAL_S", 0.01)
+
+
+def _begun(folder: Path) -> list[dict[str, Any]]:
+    """Return what each process was told first."""
+    lines = (folder / "input").read_bytes().splitlines()
+    return [msgspec.json.decode(line) for line in lines if b"cluster" in line]
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_paused_exporter_does_not_run_until_it_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _program(tmp_path, monkeypatch, f"cat >> {tmp_path}/input")
+    orders = {paused_key("audit"): "true"}
+    async with _running(tmp_path, orders) as process:
+        _step(process, *LEADS)
+        await trio.sleep(0.1)
+        assert not caplog.records
+        orders.clear()
+        await _until_logged(caplog, "exporters started")
+        orders[paused_key("audit")] = "true"
+        fields = await _until_logged(caplog, "exporters stopped", 2)
+        assert fields["reason"] == "there are new orders for them"
+        await trio.sleep(0.1)
+    assert len([each for each in caplog.records if each.getMessage() == "exporters started"]) == 1
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_reset_is_carried_out_once_and_never_taken_back_by_an_old_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _program(tmp_path, monkeypatch, f"{_printing(Exported('audit', 9))}\ncat >> {tmp_path}/input")
+    orders = {reset_key("other"): "tail@1"}
+    async with _running(tmp_path, orders) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        await trio.sleep(0.1)
+        _program(tmp_path, monkeypatch, f"cat >> {tmp_path}/input")
+        orders[reset_key("audit")] = "3@a"
+        fields = await _until_logged(caplog, "exporter reset")
+        assert fields == {"exporter": "audit", "reset": "3@a"}
+        await _until_logged(caplog, "exporters started", 2)
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped", 2)
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started", 3)
+        await trio.sleep(0.1)
+    first, second, third = _begun(tmp_path)
+    assert first["exporters"][0]["start"] == "snapshot+tail"
+    assert (second["positions"], second["exporters"][0]["start"]) == ({}, 3)
+    assert third == second | {"high_watermark": third["high_watermark"]}
+    text = (tmp_path / POSITIONS_FILE).read_text()
+    assert msgspec.json.decode(text)["resets"] == {"audit": "3@a"}
+    assert len([each for each in caplog.records if each.getMessage() == "exporter reset"]) == 1
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_node_that_was_told_of_a_reset_by_the_leader_does_not_repeat_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _program(tmp_path, monkeypatch, f"cat >> {tmp_path}/input")
+    (tmp_path / POSITIONS_FILE).write_text(positions_text(CLUSTER, Kept({"audit": 7}, {"audit": "3@a"})))
+    async with _running(tmp_path, {reset_key("audit"): "3@a"}) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        await trio.sleep(0.1)
+    (begin,) = _begun(tmp_path)
+    assert begin["positions"] == {"audit": 7}

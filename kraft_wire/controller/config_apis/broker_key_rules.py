@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from kraft_wire.configs.exporter_orders import check_order, is_order
 from kraft_wire.configs.java_text import trim
 from kraft_wire.configs.own_keys import PREFIX
 from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS
-from kraft_wire.configs.types import split_list
+from kraft_wire.configs.types import InvalidConfigValue, split_list
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -23,14 +24,28 @@ def check_broker_key(
     Raises ApiError(INVALID_CONFIG).
     """
     if key.startswith(PREFIX) and value is not None:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"{key} is read when a controller starts: set it in the controller's properties file",
-        )
+        _check_own(broker, key, value)
     if key == MIN_INSYNC_REPLICAS and state.metadata.features.elr_enabled:
         _check_min_isr(broker, value)
     elif key == CORDONED_LOG_DIRS:
         _check_cordoned(state, context, current, value)
+
+
+def _check_own(broker: str, key: str, value: str) -> None:
+    """Check a key of kraft-wire. Only orders for exporters can be set while controllers run."""
+    if not is_order(key):
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"{key} is read when a controller starts: set it in the controller's properties file",
+        )
+    if broker != ALL_BROKERS:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, f"{key} is for all controllers: set it on the default of all brokers"
+        )
+    try:
+        check_order(key, value)
+    except InvalidConfigValue as error:
+        raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
 def _check_min_isr(broker: str, value: str | None) -> None:

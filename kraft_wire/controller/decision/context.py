@@ -95,6 +95,16 @@ def _no_problem(level: int) -> str | None:
     return None
 
 
+class ExporterRow(msgspec.Struct, frozen=True):
+    """What a node knows of one of its exporters: the offset after the last record that its sink has, None if
+    there is none; the text of its last reset; how many attempts have failed in a row."""
+
+    name: str
+    position: int | None = None
+    reset: str = ""
+    failures_in_a_row: int = 0
+
+
 class ControllerState(msgspec.Struct):
     """The state that handlers read.
 
@@ -105,8 +115,7 @@ class ControllerState(msgspec.Struct):
     ``slice_limits`` say how much of a work is done in one step. ``kraft_version_problem`` is raft's answer to
     whether kraft.version can get a level: None, or why not. ``read_here`` are the addresses of a node that
     only observes, by listener: consumers are to read from it. It is empty on a controller.
-    ``exporter_positions`` has the offset up to which each exporter of this node has exported; the node's
-    owner keeps it up to date.
+    ``list_exporters`` returns the exporters that this node is configured with.
     """
 
     metadata: MetadataState
@@ -124,7 +133,7 @@ class ControllerState(msgspec.Struct):
     slice_limits: SliceLimits = SliceLimits()
     read_here: Mapping[str, tuple[str, int]] = {}
     kraft_version_problem: Callable[[int], str | None] = _no_problem
-    exporter_positions: Mapping[str, int] = {}
+    list_exporters: Callable[[], Sequence[ExporterRow]] = tuple
 
     @property
     def leaving_broker_ids(self) -> set[int]:

@@ -27,8 +27,13 @@ class ExporterReports:
     def started(self, exporters: Sequence[str], pid: int, high_watermark: int) -> None:
         log.info("exporters started", exporters=list(exporters), pid=pid, high_watermark=high_watermark)
 
-    def stopped(self) -> None:
-        log.info("exporters stopped", reason="this node is no longer the active controller")
+    def stopped(self, *, is_active: bool) -> None:
+        lost, ordered = "this node is no longer the active controller", "there are new orders for them"
+        log.info("exporters stopped", reason=ordered if is_active else lost)
+
+    def reset(self, exporter: str, reset: str) -> None:
+        """Log that an operator let an exporter begin again."""
+        log.warning("exporter reset", exporter=exporter, reset=reset)
 
     def ended(self, problem: str, retry_ms: int) -> None:
         """Log that the process of the exporters ended, although nobody stopped it."""

@@ -272,6 +272,29 @@ def test_of_two_faults_the_one_that_java_names(
     assert change(harness, kind, name, changed) == code
 
 
+PAUSED = "kraft.wire.exporter.audit.paused"
+
+
+@pytest.mark.parametrize(
+    ("broker", "value", "problem"),
+    [
+        ("", "true", None),
+        ("", None, None),
+        ("", "maybe", f"{PAUSED}=maybe: "),
+        ("0", "true", f"{PAUSED} is for all controllers: "),
+        ("0", None, None),
+    ],
+)
+def test_orders_for_exporters_are_set_for_all_brokers(
+    harness: Harness, broker: str, value: str | None, problem: str | None
+) -> None:
+    operation = DELETE if value is None else SET
+    ((code, message),) = alter(harness, resource(BROKER, broker, (PAUSED, operation, value)))
+    assert code == (ErrorCode.NONE if problem is None else ErrorCode.INVALID_CONFIG)
+    assert (message or "").startswith(problem or "")
+    assert harness.state.metadata.configs.value(BROKER, broker, PAUSED) == (None if problem else value)
+
+
 @pytest.mark.parametrize("key", ["kraft.wire.max.held.bytes", "kraft.wire.typo"])
 @pytest.mark.parametrize("name", ["", "0"])
 def test_our_own_keys_are_read_at_the_start_only(harness: Harness, name: str, key: str) -> None:
