@@ -69,8 +69,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     endpoints = advertised(config.advertised_listeners, bound)
     apis = _apis(config)
     export = _exporters(config, store)
-    list_exporters = tuple if export is None else export.rows
-    node = build_node(config, store, apis, endpoints, read_clocks(), list_exporters)
+    node = build_node(config, store, apis, endpoints, read_clocks(), tuple if export is None else export.rows)
     report_start(node.core, store.properties.cluster_id, config.metadata_log_dir)
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
@@ -107,12 +106,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(warm_up, owner.settled, apis)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
-                nursery.start_soon(
-                    export.run,
-                    lambda: node.core.leader_peer,
-                    owner.keep_records,
-                    lambda: node.state.metadata.configs.get(ResourceType.BROKER, ""),
-                )
+                nursery.start_soon(_export, export, node, owner)
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(acceptor.give_turns)
                 accepting.start_soon(acceptor.complain)
@@ -151,6 +145,14 @@ def _apis(config: ServerConfig) -> ApiTable:
     if config.is_observer:
         return OBSERVER_APIS
     return EXPORTER_APIS if config.exporters else CONTROLLER_APIS
+
+
+async def _export(export: Exporters, node: Node, owner: NodeOwner) -> None:
+    await export.run(
+        lambda: node.core.leader_peer,
+        owner.keep_records,
+        lambda: node.state.metadata.configs.get(ResourceType.BROKER, ""),
+    )
 
 
 def _exporters(config: ServerConfig, store: Store) -> Exporters | None:
