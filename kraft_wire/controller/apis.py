@@ -320,9 +320,12 @@ CONTROLLER_APIS: Final = ApiTable(
 )
 """The APIs of a controller."""
 
-EXPORTER_APIS: Final = ApiTable(
-    [*CONTROLLER_APIS, Api("ExporterPositions", 0, 1, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
-)
+
+def _exporter_positions_by(answered_by: AnsweredBy) -> Api:
+    return Api("ExporterPositions", 0, 1, answered_by, _exporter_positions, _CLUSTER_ACTION)
+
+
+EXPORTER_APIS: Final = ApiTable([*CONTROLLER_APIS, _exporter_positions_by(_ACTIVE)])
 """The APIs of a controller with exporters."""
 
 _OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
@@ -330,3 +333,6 @@ _OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
 
 OBSERVER_APIS: Final = ApiTable(api for api in CONTROLLER_APIS if api.name not in _OF_VOTERS)
 """The APIs of a node that only observes. As it doesn't advertise Vote, no leader makes it a voter."""
+
+EXPORTING_OBSERVER_APIS: Final = ApiTable([*OBSERVER_APIS, _exporter_positions_by(_ANY)])
+"""The APIs of an observer with exporters."""

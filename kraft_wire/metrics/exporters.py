@@ -42,21 +42,22 @@ class Exporters(msgspec.Struct, frozen=True):
 
 
 def exporter_values(
-    exporters: Exporters, high_watermark: int, *, is_active: bool, now_ms: int
+    exporters: Exporters, high_watermark: int, *, is_exporting: bool, now_ms: int
 ) -> dict[str, dict[str, float]]:
-    """Return the values by name. Only the active controller exports: others don't know who lags."""
+    """Return the values by name. Nodes that don't export don't know who lags: only the active controller and
+    observers do."""
     figures, positions = exporters.figures, exporters.positions
     values: dict[str, dict[str, float]] = {
         "exporter_position": dict(positions),
         "exporter_failures": {name: each.failures for name, each in figures.items()},
         "exporters_restarted": {name: each.restarts for name, each in figures.items()},
-        "exporters_failing": {name: int(is_active and each.is_failing) for name, each in figures.items()},
+        "exporters_failing": {name: int(is_exporting and each.is_failing) for name, each in figures.items()},
     }
     lags = {name: max(0, high_watermark - position) for name, position in positions.items()}
-    values["exporter_lag_records"] = dict(lags) if is_active else {}
+    values["exporter_lag_records"] = dict(lags) if is_exporting else {}
     values["exporter_lag_seconds"] = {
         name: max(0, now_ms - figures[name].advanced_ms) / 1000 if lag else 0
         for name, lag in lags.items()
-        if is_active and name in figures
+        if is_exporting and name in figures
     }
     return values

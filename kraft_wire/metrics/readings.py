@@ -50,7 +50,7 @@ def read(node: Node, counts: Counts, process: Process, now: Now) -> dict[str, Va
         **exporter_values(
             process.exporters,
             node.core.high_watermark or 0,
-            is_active=node.is_active,
+            is_exporting=node.is_active or node.core.is_observer_only,
             now_ms=now.monotonic_ms,
         ),
     }

@@ -1,4 +1,4 @@
-"""Run the exporters in a child process while this node is the active controller.
+"""Run the exporters in a child process while this node is the active controller, or if it only observes.
 
 The child (``kraft_wire.exporters.process``) reads the committed log from this node's own files. It gets the
 high watermark over a pipe, and ends when that is closed: its controller stopped, died, or leads no more. For
@@ -61,7 +61,7 @@ OrdersOf = Callable[[], Mapping[str, Orders]]
 
 
 class ExportProcess:
-    """The exporters of one controller (a ``Tap`` of the owner). ``run`` starts and stops their process."""
+    """The exporters of one node (a ``Tap`` of the owner). ``run`` starts and stops their process."""
 
     def __init__(
         self,
@@ -70,8 +70,11 @@ class ExportProcess:
         cluster: str,
         positions: ExporterPositions,
         reports: ExporterReports,
+        *,
+        is_observer: bool,
     ) -> None:
         self._exporters = tuple(exporters)
+        self._is_observer = is_observer
         self._folder = folder
         self._cluster = cluster
         self.figures = {exporter.name: ExporterFigures() for exporter in exporters}
@@ -101,41 +104,43 @@ class ExportProcess:
             self._news = trio.Event()
 
     @property
-    def _leads(self) -> bool:
-        """Whether this node is the active controller, and knows of everything that former leaders committed:
-        a record of its own epoch is committed."""
+    def _exports(self) -> bool:
+        """Whether this node exports, and knows of everything that was exported before: as the active
+        controller, when a record of its own epoch is committed."""
+        if self._is_observer:
+            return self._high_watermark >= max([1, *self._positions.known.values()])
         return self._is_active and self._high_watermark > self._epoch_start
 
     async def run(self, orders: OrdersOf) -> None:
-        """Export whenever this node leads, until cancelled. Whatever happens to the exporters, the controller
-        goes on."""
+        """Export whenever this node leads, or always if it observes, until cancelled. Whatever happens to the
+        exporters, the node goes on."""
         while True:
-            await self._until_news_of(leading=True)
+            await self._until(exports=True)
             failures = 0
-            while self._leads:
+            while self._exports:
                 began_s = trio.current_time()
                 problem = await self._export(orders)
                 if problem is None:
-                    self._reports.stopped(is_active=self._leads)
+                    self._reports.stopped(is_active=self._exports)
                     break
                 failures = 1 if trio.current_time() - began_s >= STEADY_S else failures + 1
                 retry_ms = pause_ms(failures, random.random())
                 self._reports.ended(problem, retry_ms)
                 with trio.move_on_after(retry_ms / 1000):
-                    await self._until_news_of(leading=False)
+                    await self._until(exports=False)
 
-    async def _until_news_of(self, *, leading: bool) -> None:
-        while self._leads is not leading:
+    async def _until(self, *, exports: bool) -> None:
+        while self._exports is not exports:
             await self._news.wait()
 
     async def _until_over(self, orders: Mapping[str, Orders], orders_of: OrdersOf) -> None:
-        """Wait until this node leads no more, or until there are other orders."""
-        while self._leads and orders_of() == orders:
+        """Wait until this node must not export any more, or until there are other orders."""
+        while self._exports and orders_of() == orders:
             with trio.move_on_after(ORDERS_INTERVAL_S):
-                await self._until_news_of(leading=False)
+                await self._until(exports=False)
 
     async def _export(self, orders_of: OrdersOf) -> str | None:
-        """Carry out the orders, then export until the process ends, this node leads no more, or there are
+        """Carry out the orders, then export until the process ends, this node must not any more, or there are
         other orders. Returns why the process ended; None if it was stopped."""
         orders = orders_of()
         for name, each in orders.items():

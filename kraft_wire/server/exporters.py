@@ -1,4 +1,4 @@
-"""The exporters of a controller: their process while it leads, their positions always."""
+"""The exporters of a node: their process while it leads or if it observes, their positions always."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ class Exporters:
     """All exporters of a node. ``process`` is a ``Tap`` of the owner."""
 
     def __init__(
-        self, exporters: Sequence[ExporterSettings], folder: Path, cluster: str, node_id: int
+        self,
+        exporters: Sequence[ExporterSettings],
+        folder: Path,
+        cluster: str,
+        node_id: int,
+        *,
+        is_observer: bool,
     ) -> None:
         self._exporters = exporters
         reports = ExporterReports()
@@ -35,7 +41,10 @@ class Exporters:
         self._positions = ExporterPositions(folder, cluster, names, reports)
         self._cluster = cluster
         self._client_id = f"exporters-client-{node_id}"
-        self.process = ExportProcess(exporters, folder, cluster, self._positions, reports)
+        self._is_observer = is_observer
+        self.process = ExportProcess(
+            exporters, folder, cluster, self._positions, reports, is_observer=is_observer
+        )
 
     @property
     def shown(self) -> Shown:
@@ -56,7 +65,8 @@ class Exporters:
         keep_records: Callable[[int], None],
         of_all_brokers: Callable[[], Mapping[str, str]],
     ) -> None:
-        """Export while this node leads, and follow the positions of the leader otherwise, until cancelled.
+        """Export while this node leads, and follow the positions of the leader otherwise, until cancelled. An
+        observer exports always, to sinks of its own.
 
         ``leader`` returns the one that this node follows. ``keep_records`` is told from which offset on
         records aren't exported yet, whenever that moves. ``of_all_brokers`` returns the configuration
@@ -70,7 +80,8 @@ class Exporters:
         following = LeadersPositions(self._positions, leader, self._cluster, self._client_id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._positions.keep)
-            nursery.start_soon(following.run)
+            if not self._is_observer:
+                nursery.start_soon(following.run)
             nursery.start_soon(self.process.run, orders)
             nursery.start_soon(self._keep_log, keep_records, orders)
 

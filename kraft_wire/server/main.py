@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, OBSERVER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, EXPORTING_OBSERVER_APIS, OBSERVER_APIS
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.clocks import read_clocks
@@ -143,7 +143,7 @@ def _monitor(node: Node, store: Store, config: ServerConfig, export: Exporters |
 
 def _apis(config: ServerConfig) -> ApiTable:
     if config.is_observer:
-        return OBSERVER_APIS
+        return EXPORTING_OBSERVER_APIS if config.exporters else OBSERVER_APIS
     return EXPORTER_APIS if config.exporters else CONTROLLER_APIS
 
 
@@ -162,7 +162,11 @@ def _exporters(config: ServerConfig, store: Store) -> Exporters | None:
     from kraft_wire.server.exporters import Exporters
 
     return Exporters(
-        config.exporters, store.folder.partition_path, store.properties.cluster_id, config.node_id
+        config.exporters,
+        store.folder.partition_path,
+        store.properties.cluster_id,
+        config.node_id,
+        is_observer=config.is_observer,
     )
 
 

@@ -140,7 +140,7 @@ def test_the_table() -> None:
         [Position("audit", 990), Position("lake", 1_000, "", True), Position("new", -1, "", False, 3)],
     )
     assert list(text_of(report)) == [
-        "Exporters of the leader, c1:9093; records up to 1000 are committed:",
+        "Exporters of c1:9093; records up to 1000 are committed:",
         "EXPORTER  POSITION  LAG  STATE",
         "audit     990       10   exporting",
         "lake      1000      0    paused",

@@ -24,16 +24,16 @@ def test_an_attempt_that_hangs_fails_without_being_a_failure() -> None:
 def test_only_the_active_controller_knows_who_lags() -> None:
     audit, idle = ExporterFigures(advanced_ms=1000, is_failing=True), ExporterFigures(advanced_ms=1000)
     exporters = Exporters({"audit": audit, "idle": idle}, {"audit": 90, "idle": 100})
-    active = exporter_values(exporters, 100, is_active=True, now_ms=3500)
+    active = exporter_values(exporters, 100, is_exporting=True, now_ms=3500)
     assert active["exporter_lag_records"] == {"audit": 10, "idle": 0}
     assert active["exporter_lag_seconds"] == {"audit": 2.5, "idle": 0}
     assert active["exporters_failing"] == {"audit": 1, "idle": 0}
-    standby = exporter_values(exporters, 100, is_active=False, now_ms=3500)
+    standby = exporter_values(exporters, 100, is_exporting=False, now_ms=3500)
     assert standby["exporter_lag_records"] == standby["exporter_lag_seconds"] == {}
     assert standby["exporters_failing"] == {"audit": 0, "idle": 0}
     assert standby["exporter_position"] == {"audit": 90, "idle": 100}
 
 
 def test_an_exporter_without_a_position_has_no_lag() -> None:
-    values = exporter_values(Exporters({"new": ExporterFigures()}), 100, is_active=True, now_ms=0)
+    values = exporter_values(Exporters({"new": ExporterFigures()}), 100, is_exporting=True, now_ms=0)
     assert values["exporter_lag_records"] == values["exporter_position"] == {}

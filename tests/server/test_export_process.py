@@ -52,9 +52,11 @@ def _program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 
 @asynccontextmanager
-async def _running(folder: Path, orders: dict[str, str] | None = None) -> AsyncIterator[ExportProcess]:
+async def _running(
+    folder: Path, orders: dict[str, str] | None = None, *, is_observer: bool = False
+) -> AsyncIterator[ExportProcess]:
     """Run the exporters. The test may change ``orders``, configurations of all brokers, meanwhile."""
-    exporters = Exporters(_exporters(folder), folder, CLUSTER, 1)
+    exporters = Exporters(_exporters(folder), folder, CLUSTER, 1, is_observer=is_observer)
     with trio.fail_after(GIVE_UP_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
@@ -286,5 +288,25 @@ async def test_a_node_that_was_told_of_a_reset_by_the_leader_does_not_repeat_it(
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")
         await trio.sleep(0.1)
+    (begin,) = _begun(tmp_path)
+    assert begin["positions"] == {"audit": 7}
+
+
+# Observers.
+
+
+async def test_an_observer_exports_when_it_knows_of_all_that_it_exported_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A leader that was just elected may tell a high watermark that is lower than the last one's."""
+    _program(tmp_path, monkeypatch, f"cat >> {tmp_path}/input")
+    (tmp_path / POSITIONS_FILE).write_text(positions_text(CLUSTER, Kept({"audit": 7})))
+    async with _running(tmp_path, is_observer=True) as process:
+        _step(process, HighWatermarkAdvanced(6))
+        await trio.sleep(0.05)
+        assert not caplog.records
+        _step(process, HighWatermarkAdvanced(7))
+        await _until_logged(caplog, "exporters started")
+        await trio.sleep(0.05)
     (begin,) = _begun(tmp_path)
     assert begin["positions"] == {"audit": 7}

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK
-from kraft_wire.cli.exporters.known import exporters_of
+from kraft_wire.cli.exporters.known import exporters_of, observer_at
 from kraft_wire.cli.output import print_lines
 from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
@@ -35,7 +35,7 @@ class Row(msgspec.Struct):
 class Report(msgspec.Struct):
     """The output of --json."""
 
-    leader: str
+    node: str
     high_watermark: int
     exporters: list[Row]
 
@@ -43,14 +43,16 @@ class Report(msgspec.Struct):
 def exporters_list(
     *,
     bootstrap_controller: str,
+    observer: str | None = None,
     json: bool = False,
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
-    """Show how far each exporter of the active controller has come, and whether it is paused or fails.
+    """Show how far each exporter of the active controller, or of an observer, has come, and whether it is
+    paused or fails.
 
     Exit statuses: 0 shown; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5 the file of
-    --command-config can't be read; 6 the leader has no exporters, or the controllers are of several clusters;
+    --command-config can't be read; 6 the node has no exporters, or the controllers are of several clusters;
     130 interrupted; 1 anything else.
 
     For example:
@@ -61,6 +63,8 @@ def exporters_list(
     ----------
     bootstrap_controller
         HOST:PORT of one or more controllers, separated by commas.
+    observer
+        HOST:PORT of a `kraft-wire observe` whose exporters are meant, not the active controller's.
     json
         Print one JSON object instead of text.
     command_config
@@ -69,15 +73,16 @@ def exporters_list(
         How long to look for the leader, and how long to wait for it.
     """
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        exporters = exporters_of(leader)
-        report = report_of(str(leader.answered_by), leader.describe().high_watermark, exporters)
+        at = observer_at(observer)
+        exporters = exporters_of(leader, at)
+        report = report_of(str(at or leader.answered_by), leader.describe().high_watermark, exporters)
     print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
     return EXIT_OK
 
 
-def report_of(leader: str, high_watermark: int, exporters: Sequence[Position]) -> Report:
+def report_of(node: str, high_watermark: int, exporters: Sequence[Position]) -> Report:
     """Return what is shown."""
-    return Report(leader, high_watermark, [_row(each, high_watermark) for each in exporters])
+    return Report(node, high_watermark, [_row(each, high_watermark) for each in exporters])
 
 
 def _row(exporter: Position, high_watermark: int) -> Row:
@@ -89,7 +94,7 @@ def _row(exporter: Position, high_watermark: int) -> Row:
 
 def text_of(report: Report) -> Iterator[str]:
     """Yield the lines of the output."""
-    yield f"Exporters of the leader, {report.leader}; records up to {report.high_watermark} are committed:"
+    yield f"Exporters of {report.node}; records up to {report.high_watermark} are committed:"
     rows = [HEAD, *(_cells(row) for row in report.exporters)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     for row in rows:

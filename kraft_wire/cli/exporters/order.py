@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
-from kraft_wire.cli.exporters.known import exporter_of
+from kraft_wire.cli.exporters.known import exporter_of, observer_at
 from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
 from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
@@ -20,6 +20,7 @@ def exporters_pause(
     name: str,
     *,
     bootstrap_controller: str,
+    observer: str | None = None,
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
@@ -28,7 +29,7 @@ def exporters_pause(
     The controllers keep the records for it, up to kraft.wire.exporters.max.log.bytes and .ms.
 
     Exit statuses: 0 paused, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5
-    the file of --command-config can't be read; 6 the leader has no such exporter, or the controllers are of
+    the file of --command-config can't be read; 6 the node has no such exporter, or the controllers are of
     several clusters; 12 it isn't known whether the change was made; 14 the leader refuses; 130 interrupted; 1
     anything else.
 
@@ -42,13 +43,15 @@ def exporters_pause(
         The exporter's name in kraft.wire.exporters.
     bootstrap_controller
         HOST:PORT of one or more controllers, separated by commas.
+    observer
+        HOST:PORT of a `kraft-wire observe` whose exporters are meant, not the active controller's.
     command_config
         A properties file with security settings, as for Kafka's tools.
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        exporter_of(leader, name)
+        exporter_of(leader, observer_at(observer), name)
         _set(leader, paused_key(name), "true")
     print(f"Exporter {name} is paused. The change is committed.")
     return EXIT_OK
@@ -58,13 +61,14 @@ def exporters_resume(
     name: str,
     *,
     bootstrap_controller: str,
+    observer: str | None = None,
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
 ) -> int:
     """Resume an exporter that was paused: it goes on where it was.
 
     Exit statuses: 0 resumed, now or before; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5
-    the file of --command-config can't be read; 6 the leader has no such exporter, or the controllers are of
+    the file of --command-config can't be read; 6 the node has no such exporter, or the controllers are of
     several clusters; 12 it isn't known whether the change was made; 14 the leader refuses; 130 interrupted; 1
     anything else.
 
@@ -78,13 +82,15 @@ def exporters_resume(
         The exporter's name in kraft.wire.exporters.
     bootstrap_controller
         HOST:PORT of one or more controllers, separated by commas.
+    observer
+        HOST:PORT of a `kraft-wire observe` whose exporters are meant, not the active controller's.
     command_config
         A properties file with security settings, as for Kafka's tools.
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        exporter_of(leader, name)
+        exporter_of(leader, observer_at(observer), name)
         _set(leader, paused_key(name), None)
     print(f"Exporter {name} isn't paused. The change is committed.")
     return EXIT_OK
@@ -94,6 +100,7 @@ def exporters_reset(
     name: str,
     *,
     bootstrap_controller: str,
+    observer: str | None = None,
     to: str = SNAPSHOT_AND_TAIL,
     yes: bool = False,
     command_config: Path | None = None,
@@ -102,7 +109,7 @@ def exporters_reset(
     """Let an exporter begin again. Shows what comes twice or is left out, and asks.
 
     Exit statuses: 0 reset; 2 wrong usage; 3 no controller answers; 4 none of them leads; 5 the file of
-    --command-config can't be read; 6 the leader has no such exporter, or the controllers are of several
+    --command-config can't be read; 6 the node has no such exporter, or the controllers are of several
     clusters; 8 not confirmed; 12 it isn't known whether the change was made; 14 the leader refuses; 130
     interrupted; 1 anything else.
 
@@ -117,6 +124,8 @@ def exporters_reset(
         The exporter's name in kraft.wire.exporters.
     bootstrap_controller
         HOST:PORT of one or more controllers, separated by commas.
+    observer
+        HOST:PORT of a `kraft-wire observe` whose exporters are meant, not the active controller's.
     to
         Where it begins: snapshot+tail (the state of the newest snapshot as records, then the log), tail (what
         is committed from now on), or an offset.
@@ -132,7 +141,7 @@ def exporters_reset(
             f"--to {to} is not where an exporter can begin: use {SNAPSHOT_AND_TAIL}, {TAIL} or an offset"
         )
     with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
-        print(_warning(exporter_of(leader, name), to))
+        print(_warning(exporter_of(leader, observer_at(observer), name), to))
         if not yes:
             confirm()
         _set(leader, reset_key(name), f"{to}@{time.time_ns() // 1_000_000}")

@@ -1,4 +1,5 @@
-"""Serve ExporterPositions (10000): tell how far the exporters of the active controller have come.
+"""Serve ExporterPositions (10000): tell how far the exporters of the active controller, or of an observer,
+have come.
 
 Kafka has no such API. Followers keep the positions, so that the next active controller goes on there.
 """
