@@ -10,6 +10,7 @@ import msgspec
 from compat.harness import clients
 from compat.harness.kafka.cluster import NEWEST_KAFKA, Cluster
 from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.kafka.tools import KafkaTools
 from compat.harness.processes import Workspace
 from compat.harness.waiting import wait_until
 
@@ -80,3 +81,39 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
 def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the records without the repeated ones, in the order of their first appearance."""
     return list({(record["offset"], record["index"]): record for record in records}.values())
+
+
+def test_kafka_s_tools_pause_and_resume_an_exporter_and_brokers_keep_the_keys(
+    workspace: Workspace, tool_server: ToolServer
+) -> None:
+    files = workspace.folder / "audit"
+    cluster = Cluster(workspace, tool_server, "ours", NEWEST_KAFKA)
+    cluster.format_controller()
+    broker = cluster.add_broker(1)
+    cluster.controller.change_properties(
+        {
+            "kraft.wire.exporters": "files",
+            f"{P}files.type": "jsonl",
+            f"{P}files.path": str(files),
+        }
+    )
+    cluster.controller.start()
+    broker.start()
+    cluster.controller.wait_until_ready()
+    broker.wait_until_ready()
+    cluster.wait_for_brokers([1])
+    everyone = ("--alter", "--entity-type", "brokers", "--entity-default")
+    tools = KafkaTools(tool_server)
+    tools.configs(broker.address, *everyone, "--add-config", f"{P}files.paused=true")
+    cluster.controller.running_process.wait_for_log("there are new orders for them")
+    cluster.create_topic("paused", 1, 1)
+    broker.stop()
+    broker.start()
+    broker.wait_until_ready()
+    assert not _names(files) & {"paused"}
+    tools.configs(broker.address, *everyone, "--delete-config", f"{P}files.paused")
+    wait_until(lambda: "paused" in _names(files), "the topic that was created meanwhile")
+
+
+def _names(folder: Path) -> set[str]:
+    return {line["data"]["name"] for line in _lines(folder) if line["type"] == "TopicRecord"}

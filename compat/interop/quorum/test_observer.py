@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from compat.conftest import make_workspace
@@ -46,11 +47,12 @@ VOTERS: list[Voters] = ["dynamic", "static"]
 
 
 class Observed:
-    """A quorum of Java controllers with a broker, and its observer."""
+    """A quorum of Java controllers with a broker, and its observer, which exports to ``audit``."""
 
-    def __init__(self, quorum: ControllerQuorum, observer: OurObserver) -> None:
+    def __init__(self, quorum: ControllerQuorum, observer: OurObserver, audit: Path) -> None:
         self.quorum = quorum
         self.observer = observer
+        self.audit = audit
         self._topics = 0
 
     def use(self, topics: int = 3) -> None:
@@ -97,10 +99,17 @@ def observed(
         quorum.start()
         quorum.leader()
         quorum.start_brokers(1)
-        observer = OurObserver(workspace, quorum.address_list, SETTINGS)
+        audit = workspace.folder / "audit"
+        exporter = {
+            "kraft.wire.exporters": "audit",
+            "kraft.wire.exporter.audit.type": "jsonl",
+            "kraft.wire.exporter.audit.path": str(audit),
+            "kraft.wire.exporter.audit.no-op": "true",
+        }
+        observer = OurObserver(workspace, quorum.address_list, SETTINGS | exporter)
         observer.start()
         observer.wait_until_ready()
-        yield Observed(quorum, observer)
+        yield Observed(quorum, observer, audit)
 
 
 def test_it_has_javas_state_and_is_an_observer_to_javas_tools(observed: Observed, tools: KafkaTools) -> None:
@@ -163,6 +172,20 @@ def test_it_follows_every_leader(observed: Observed) -> None:
         observed.check_state()
         former.start()
         observed.quorum.wait_until_equal()
+
+
+def test_the_audit_trail_of_javas_controllers_has_each_record_once(observed: Observed) -> None:
+    observed.use()
+    end_offset = observed.follow()
+
+    def exported() -> list[int]:
+        lines = [line for file in sorted(observed.audit.iterdir()) for line in file.read_bytes().splitlines()]
+        records = [msgspec.json.decode(line) for line in lines]
+        return [record["offset"] for record in records if record["index"] == 0]
+
+    wait_until(lambda: max(exported(), default=-1) >= end_offset - 1, f"offset {end_offset - 1}")
+    offsets = exported()
+    assert offsets == list(range(offsets[0], offsets[-1] + 1))
 
 
 def test_javas_leader_does_not_make_it_a_voter(observed: Observed) -> None:
