@@ -322,7 +322,7 @@ CONTROLLER_APIS: Final = ApiTable(
 
 
 def _exporter_positions_by(answered_by: AnsweredBy) -> Api:
-    return Api("ExporterPositions", 0, 1, answered_by, _exporter_positions, _CLUSTER_ACTION)
+    return Api("ExporterPositions", 0, 1, answered_by, _exporter_positions, _CLUSTER_ACTION, is_small=True)
 
 
 EXPORTER_APIS: Final = ApiTable([*CONTROLLER_APIS, _exporter_positions_by(_ACTIVE)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS
 from kraft_wire.controller.decision.api_table import SMALL_REQUEST_BYTES, Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
@@ -21,7 +21,6 @@ from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import Partiti
 from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import TopicData as AssignedTopic
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Listener
-from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest, ForgottenTopic
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries, check_entry_count
@@ -73,11 +72,30 @@ def test_a_low_limit_is_for_clients_only(api: Api) -> None:
     assert api.max_entries(2 * MAX_REQUEST_ENTRIES) == 2 * MAX_REQUEST_ENTRIES * api.entries_factor
 
 
-def test_a_request_about_one_node_is_small() -> None:
-    """Its listeners and features would become one record, in one step."""
-    api = CONTROLLER_APIS[ControllerRegistrationRequest.API_KEY]
-    assert api.max_bytes == SMALL_REQUEST_BYTES
-    assert CONTROLLER_APIS[AlterPartitionRequest.API_KEY].max_bytes == MAX_FRAME_BYTES
+GROW_WITH_THE_CLUSTER = {
+    "AlterPartition",
+    "AssignReplicasToDirs",
+    "CreatePartitions",
+    "CreateTopics",
+    "DeleteTopics",
+    "DescribeConfigs",
+    "ElectLeaders",
+    "Envelope",
+    "Fetch",
+    "IncrementalAlterConfigs",
+    "ListOffsets",
+    "Metadata",
+    "Produce",
+}
+"""The requests whose entries are limited, and not only their bytes. Add a new API here only if it has such
+entries."""
+
+
+@pytest.mark.parametrize("api", list(EXPORTER_APIS), ids=lambda api: api.name)
+def test_a_request_that_does_not_grow_with_the_cluster_is_small(api: Api) -> None:
+    """Its listeners and features, for example, would become one record, in one step."""
+    is_large = api.name in GROW_WITH_THE_CLUSTER
+    assert api.max_bytes == (MAX_FRAME_BYTES if is_large else SMALL_REQUEST_BYTES)
 
 
 def test_a_broker_with_a_thousand_directories_can_register() -> None:
