@@ -12,7 +12,7 @@ from kraft_wire.columnar.fields import Unreadable, find_fields
 from kraft_wire.columnar.gather import Chunk, Malformed
 from kraft_wire.columnar.metadata import Kind, kinds
 from kraft_wire.exporters.columns import ColumnRecords, type_of
-from kraft_wire.exporters.json_form import data_text
+from kraft_wire.exporters.json_form import data_text, image_text
 from kraft_wire.exporters.records import UNKNOWN, ExportBatch, ExportRecord
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import message_class
@@ -37,6 +37,30 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """The columns have the members of the JSON form; ``data`` is its JSON text, null if it can't be decoded."""
+SCHEMA_WITH_CHANGES: Final = pa.schema(
+    [*SCHEMA, pa.field("before", pa.string()), pa.field("after", pa.string())]
+)
+"""``before`` and ``after`` are JSON texts; null if there is no such thing, or the record changes nothing."""
+
+
+def table_with_changes(batch: ExportBatch) -> pa.Table:
+    """Return the records as rows, in their order, with what they change."""
+    images = [_images(batch.records, name) for name in ("before", "after")]
+    return pa.Table.from_arrays([*table_of(batch).columns, *images], schema=SCHEMA_WITH_CHANGES)
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table of either schema in this one. The columns that it lacks are null."""
+    for field in schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table
+
+
+def _images(records: Sequence[ExportRecord], name: str) -> pa.Array:
+    if isinstance(records, ColumnRecords):  # those of a snapshot
+        return pa.nulls(len(records), pa.string())
+    return pa.array([image_text(getattr(record, name)) for record in records], pa.string())
 
 
 def table_of(batch: ExportBatch) -> pa.Table:

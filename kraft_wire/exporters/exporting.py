@@ -43,7 +43,7 @@ class Exporting:
         self.name = settings.name
         self._cluster = begin.cluster
         self._cursor = Cursor(settings.start, begin.positions.get(settings.name), begin.high_watermark)
-        self._reader = FolderReader(folder, Filter(settings.filter))
+        self._reader = FolderReader(folder, Filter(settings.filter), with_changes=settings.changes)
         self._sink = sink
         self._tell = tell
         self._jitter = jitter

@@ -24,6 +24,8 @@ def json_fields(cluster: str, record: ExportRecord) -> dict[str, Any]:
         "version": record.version,
         "data": record.data,
     }
+    if record.has_change:
+        fields |= {"before": record.before, "after": record.after}
     if record.problem:
         fields |= {"undecoded": record.problem, "raw": record.value}
     return fields
@@ -32,6 +34,11 @@ def json_fields(cluster: str, record: ExportRecord) -> dict[str, Any]:
 def json_text(cluster: str, record: ExportRecord) -> bytes:
     """Return a record's object as one line of JSON, without the line's end."""
     return _ENCODER.encode(json_fields(cluster, record))
+
+
+def image_text(image: dict[str, Any] | None) -> str | None:
+    """Return the member ``before`` or ``after`` alone as JSON; None if there is none."""
+    return None if image is None else _ENCODER.encode(image).decode()
 
 
 def data_text(record: ExportRecord) -> str | None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from kraft_wire.columnar.gather import Malformed
+from kraft_wire.exporters.changes import Changes
 from kraft_wire.exporters.columns import SnapshotPart, log_columns, part_records, snapshot_columns
 from kraft_wire.exporters.cursor import LogView
 from kraft_wire.exporters.filters import Filter
@@ -19,12 +21,14 @@ from kraft_wire.exporters.records import ExportRecord, log_records, snapshot_rec
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
-from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, parse_snapshot_file_name
 from kraft_wire.logs.open_segment import SegmentFile, opened
+from kraft_wire.metadata.state import MetadataState
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import SegmentChanged
 from kraft_wire.storage.log.batch_reader import read_batches
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
+from kraft_wire.storage.snapshots.state_loading import load_state
 
 READ_BYTES: Final = 1024 * 1024
 """About so many bytes of the log are one batch for the sink; at least one batch of the log."""
@@ -46,11 +50,17 @@ class Selection(NamedTuple):
 
 
 class FolderReader:
-    """A reader for one exporter. All methods may block, and raise OSError and LogError for files that can't
-    be read; those that read raise NotThere."""
+    """A reader for one exporter. ``with_changes``, records of the log say what they change.
 
-    def __init__(self, folder: Path, wanted: Filter, *, read_bytes: int = READ_BYTES) -> None:
+    All methods may block, and raise OSError and LogError for files that can't be read; those that read raise
+    NotThere.
+    """
+
+    def __init__(
+        self, folder: Path, wanted: Filter, *, with_changes: bool = False, read_bytes: int = READ_BYTES
+    ) -> None:
         self._folder = folder
+        self._changes = Changes(partial(_state_below, folder)) if with_changes else None
         self._wanted = wanted
         self._read_bytes = read_bytes
         self._knows_topic_ids = not wanted.needs_topic_ids
@@ -104,10 +114,25 @@ class FolderReader:
         self._forget_snapshot()
 
     def _log_records(self, batches: Sequence[Batch], offset: int) -> Sequence[ExportRecord]:
+        if self._changes is not None:
+            return list(self._changed_records(self._changes, batches, offset))
         if self._are_many(batches):
             with suppress(Malformed):  # one by one, each record says what is wrong with it
                 return log_columns(batches, self._wanted, offset)
         return [each for batch in batches for each in log_records(batch) if self._takes(each, offset)]
+
+    def _changed_records(
+        self, changes: Changes, batches: Sequence[Batch], offset: int
+    ) -> Iterator[ExportRecord]:
+        for batch in batches:
+            changes.begin_at(batch.header.base_offset)
+            for record in log_records(batch):
+                is_wanted = self._takes(record, offset)
+                if not batch.header.is_control:
+                    changes.apply(record, is_wanted=is_wanted)
+                if is_wanted:
+                    yield record
+            changes.end_at(batch.header.next_offset)
 
     def _snapshot_records(self, batches: Sequence[Batch], part: SnapshotPart) -> Sequence[ExportRecord]:
         if self._are_many(batches):
@@ -249,6 +274,25 @@ class _LogFile:
             found = segment.at_or_before(offset)
             self._fd = os.dup(segment.fd)
         self._base, self._position, self.next_offset = base, found.position, found.base_offset
+
+
+def _state_below(folder: Path, offset: int) -> MetadataState:
+    """Return the state of all records below an offset. Raises what ``FolderReader`` raises, and the errors of
+    ``MetadataState.replay_batch``."""
+    bases, snapshots = _listed(folder)
+    before = [each for each in snapshots if each.end_offset <= offset]
+    newest = before[-1] if before else BOOTSTRAP_SNAPSHOT_ID
+    with (
+        _if_there(f"the snapshot {newest.end_offset}-{newest.epoch} was deleted"),
+        closing(SnapshotStore(folder, Disk())) as store,
+    ):
+        state = load_state(store, newest)
+    begin = newest.end_offset if before or not bases else bases[0]
+    with closing(_LogFile(folder)) as log:
+        for batch in log.batches(begin, offset):
+            if not batch.header.is_control:
+                state.replay_batch(batch)
+    return state
 
 
 def _segment(path: Path, base_offset: int) -> SegmentFile:

@@ -34,7 +34,8 @@ class ExportRecord(msgspec.Struct, gc=False):
     state at its end, all have the offset before that end; ``index`` counts them from 1. A ``Resync`` comes
     before them, with the index -1, if the exporter has missed records. ``timestamp_ms`` is in milliseconds
     since the Unix epoch. ``value`` is the record as it lies in the log. A record that this release can't
-    decode has a ``problem``, and no ``message``.
+    decode has a ``problem``, and no ``message``. If it ``has_change``, ``before`` and ``after`` are what it
+    is about (``changes.py``).
     """
 
     offset: int
@@ -47,6 +48,13 @@ class ExportRecord(msgspec.Struct, gc=False):
     is_decoded: bool = False
     decoded: Message | None = None
     why_not: str = ""
+    has_change: bool = False
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+
+    def note_change(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        """Note what the record is about, before and after it; None if there is no such thing then."""
+        self.has_change, self.before, self.after = True, before, after
 
     @property
     def message(self) -> Message | None:

@@ -28,7 +28,8 @@ _TYPES: Final = ConfigKey("types", "LIST", "", distinct=True)
 _TOPICS: Final = ConfigKey("topics", "LIST", "", distinct=True)
 _BROKERS: Final = ConfigKey("brokers", "LIST", "", distinct=True)
 _NO_OP: Final = ConfigKey("no-op", "BOOLEAN", "false")
-COMMON_KEYS: Final = (_TYPE, _START, _TYPES, _TOPICS, _BROKERS, _NO_OP)
+_CHANGES: Final = ConfigKey("changes", "BOOLEAN", "false")
+COMMON_KEYS: Final = (_TYPE, _START, _TYPES, _TOPICS, _BROKERS, _NO_OP, _CHANGES)
 """The keys that exporters of all kinds have."""
 
 
@@ -42,13 +43,15 @@ class FilterSettings(msgspec.Struct, frozen=True):
 
 
 class ExporterSettings(msgspec.Struct, frozen=True):
-    """One exporter. ``options`` are the values of its kind's own keys, defaults included."""
+    """One exporter. ``options`` are the values of its kind's own keys, defaults included. With ``changes``,
+    records say what they change."""
 
     name: str
     kind: str
     start: Start
     filter: FilterSettings
     options: dict[str, Value]
+    changes: bool = False
 
 
 class Read(NamedTuple):
@@ -125,7 +128,8 @@ class _Reader:
             self._value(_NO_OP) is True,
         )
         given = {name: value for name, value in options.items() if value is not None}
-        return ExporterSettings(self._name, kind, self._start(), filters, given)
+        changes = self._value(_CHANGES) is True
+        return ExporterSettings(self._name, kind, self._start(), filters, given, changes)
 
     def _refuse_unknown(self, keys: Sequence[ConfigKey]) -> None:
         known = [key.name for key in keys]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kraft_wire.metadata.acls import Acl
 from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.controllers import ControllerRegistration
 from kraft_wire.metadata.errors import UnwritableMetadata
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.metadata.features.supported import level_records
 from kraft_wire.metadata.partitions.partition import DIRECTORY_MIGRATING, Partition, PartitionRef
+from kraft_wire.metadata.scram import ScramCredential
 from kraft_wire.metadata.state import MetadataState
+from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.access_control_entry_record import AccessControlEntryRecord
 from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
@@ -34,6 +37,7 @@ from kraft_wire.protocol.messages.register_controller_record import (
 )
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from kraft_wire.protocol.uuid import Uuid
 
 VersionedRecord = tuple[Message, int]
 
@@ -142,6 +146,43 @@ def partition_record(
     return record, metadata_version.partition_record_version(level)
 
 
+def acl_record(acl_id: Uuid, acl: Acl) -> VersionedRecord:
+    """Return an ACL as its record."""
+    record = AccessControlEntryRecord(
+        id=acl_id,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission_type,
+    )
+    return record, 0
+
+
+def scram_record(name: str, mechanism: int, secret: ScramCredential) -> VersionedRecord:
+    """Return a user's credential for a mechanism as its record."""
+    record = UserScramCredentialRecord(
+        name, mechanism, secret.salt, secret.stored_key, secret.server_key, secret.iterations
+    )
+    return record, 0
+
+
+def token_record(token: DelegationToken) -> VersionedRecord:
+    """Return a delegation token as its record."""
+    record = DelegationTokenRecord(
+        owner=token.owner,
+        requester=token.requester,
+        renewers=token.renewers,
+        issue_timestamp=token.issue_timestamp_ms,
+        max_timestamp=token.max_timestamp_ms,
+        expiration_timestamp=token.expiration_timestamp_ms,
+        token_id=token.token_id,
+    )
+    return record, 0
+
+
 def _registrations(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
     for _, broker in sorted(state.brokers.items()):
         yield broker_record(broker, level)
@@ -176,45 +217,21 @@ def _quotas(state: MetadataState) -> Iterator[VersionedRecord]:
 
 def _acls(state: MetadataState) -> Iterator[VersionedRecord]:
     for acl_id in sorted(state.acls.by_id):
-        acl = state.acls.by_id[acl_id]
-        record = AccessControlEntryRecord(
-            id=acl_id,
-            resource_type=acl.resource_type,
-            resource_name=acl.resource_name,
-            pattern_type=acl.pattern_type,
-            principal=acl.principal,
-            host=acl.host,
-            operation=acl.operation,
-            permission_type=acl.permission_type,
-        )
-        yield record, 0
+        yield acl_record(acl_id, state.acls.by_id[acl_id])
 
 
 def _scram(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
     credentials = state.scram.by_user
     _require(not credentials or metadata_version.scram_supported(level), "SCRAM credentials", level)
     for name, mechanism in sorted(credentials, key=lambda key: (key[1], key[0])):
-        secret = credentials[name, mechanism]
-        record = UserScramCredentialRecord(
-            name, mechanism, secret.salt, secret.stored_key, secret.server_key, secret.iterations
-        )
-        yield record, 0
+        yield scram_record(name, mechanism, credentials[name, mechanism])
 
 
 def _tokens(state: MetadataState, level: int) -> Iterator[VersionedRecord]:
     tokens = state.tokens.by_id
     _require(not tokens or metadata_version.delegation_tokens_supported(level), "delegation tokens", level)
     for _, token in sorted(tokens.items()):
-        record = DelegationTokenRecord(
-            owner=token.owner,
-            requester=token.requester,
-            renewers=token.renewers,
-            issue_timestamp=token.issue_timestamp_ms,
-            max_timestamp=token.max_timestamp_ms,
-            expiration_timestamp=token.expiration_timestamp_ms,
-            token_id=token.token_id,
-        )
-        yield record, 0
+        yield token_record(token)
 
 
 def _require(possible: bool, what: str, level: int) -> None:

@@ -37,6 +37,7 @@ def test_everything_can_be_given() -> None:
         f"{P}audit.topics": "a,b",
         f"{P}audit.brokers": "1,2",
         f"{P}audit.no-op": "true",
+        f"{P}audit.changes": "true",
         f"{P}audit.max.file.bytes": "1000",
         f"{P}audit.max.file.age.ms": "5000",
     }
@@ -44,6 +45,7 @@ def test_everything_can_be_given() -> None:
     assert exporter.start == 305
     types = ("TopicRecord", "RemoveTopicRecord")
     assert exporter.filter == FilterSettings(types, ("a", "b"), (1, 2), no_op=True)
+    assert exporter.changes
     assert exporter.options == {"path": "/var/audit", "max.file.bytes": 1000, "max.file.age.ms": 5000}
 
 

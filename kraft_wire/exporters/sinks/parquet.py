@@ -19,7 +19,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kraft_wire.exporters.arrow_rows import SCHEMA, table_of
+from kraft_wire.exporters.arrow_rows import (
+    SCHEMA,
+    SCHEMA_WITH_CHANGES,
+    in_schema,
+    table_of,
+    table_with_changes,
+)
 from kraft_wire.exporters.records import ExportBatch
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
@@ -41,15 +47,17 @@ class ParquetSettings(msgspec.Struct, frozen=True, rename={"max_file_bytes": "ma
 
 def make_sink(exporter: ExporterSettings) -> ParquetFiles:
     """Return the sink of an exporter."""
-    return ParquetFiles(exporter.name, msgspec.convert(exporter.options, ParquetSettings))
+    settings = msgspec.convert(exporter.options, ParquetSettings)
+    return ParquetFiles(exporter.name, settings, with_changes=exporter.changes)
 
 
 class ParquetFiles(BlockingSink):
     """A ``Sink`` of files in one folder. Another process that writes files of the same exporter there is an
     error."""
 
-    def __init__(self, name: str, settings: ParquetSettings) -> None:
+    def __init__(self, name: str, settings: ParquetSettings, *, with_changes: bool = False) -> None:
         self._name = name
+        self._table_of = table_with_changes if with_changes else table_of
         self._settings = settings
         self._folder = Path(settings.path)
         self._lock = -1
@@ -94,8 +102,9 @@ class ParquetFiles(BlockingSink):
         place = f"{first.offset:020d}-{first.index}-{time.time_ns()}"
         path = self._folder / f"{self._name}-{place}{SUFFIX}"
         part = _part_of(path)
-        with _writer(part, SCHEMA) as writer:
-            writer.write_table(table_of(batch))
+        table = self._table_of(batch)
+        with _writer(part, table.schema) as writer:
+            writer.write_table(table)
         self._publish(part, path)
         self._note(path, 0)
 
@@ -123,14 +132,21 @@ class ParquetFiles(BlockingSink):
         path = files[0]
         part = _part_of(path)
         names = msgspec.json.encode([each.name for each in files])
-        with _writer(part, SCHEMA.with_metadata({FOLDED: names})) as writer:
+        schema = SCHEMA_WITH_CHANGES if any(map(_has_changes, files)) else SCHEMA
+        with _writer(part, schema.with_metadata({FOLDED: names})) as writer:
             for each in files:
                 with pq.ParquetFile(each) as file:
                     for group in range(file.num_row_groups):
-                        writer.write_table(file.read_row_group(group).replace_schema_metadata(None))
+                        table = file.read_row_group(group).replace_schema_metadata(None)
+                        writer.write_table(in_schema(table, schema))
         self._publish(part, path)
         self._delete_folded(path)
         return path
+
+
+def _has_changes(path: Path) -> bool:
+    """Whether a file has what records change: the exporter's key may have been set later."""
+    return len(pq.read_schema(path)) == len(SCHEMA_WITH_CHANGES)
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

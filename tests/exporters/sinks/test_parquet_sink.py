@@ -84,6 +84,21 @@ async def test_small_files_become_one(tmp_path: Path) -> None:
     assert [row["offset"] for row in _rows(tmp_path)] == list(range(FOLD + 1))
 
 
+async def test_what_records_change_is_in_columns_of_its_own(tmp_path: Path) -> None:
+    """Files from before the key was set are put together with later ones."""
+    await _export(tmp_path, [[number] for number in range(FOLD - 1)])
+    sink = _sink(tmp_path, changes="true")
+    await sink.open()
+    record = exported(topic_record(FOLD), FOLD)
+    record.note_change(None, {"name": "a"})
+    await sink.export(ExportBatch(CLUSTER, [record, exported(topic_record(FOLD), FOLD + 1)]))
+    await sink.close()
+    (file,) = _files(tmp_path)
+    rows = sorted(pq.read_table(file).to_pylist(), key=lambda row: int(row["offset"]))
+    assert [row["after"] for row in rows] == [None] * (FOLD - 1) + ['{"name":"a"}', None]
+    assert {row["before"] for row in rows} == {None}
+
+
 async def test_files_that_are_large_enough_stay(tmp_path: Path) -> None:
     await _export(tmp_path, [[number] for number in range(FOLD * FOLD)], max_file_bytes="1")
     sizes = [pq.read_metadata(path).num_rows for path in _files(tmp_path)]
