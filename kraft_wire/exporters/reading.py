@@ -10,10 +10,9 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kraft_wire.columnar.gather import Malformed
-from kraft_wire.exporters.changes import Changes
 from kraft_wire.exporters.columns import SnapshotPart, log_columns, part_records, snapshot_columns
 from kraft_wire.exporters.cursor import LogView
 from kraft_wire.exporters.filters import Filter
@@ -23,12 +22,14 @@ from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, parse_snapshot_file_name
 from kraft_wire.logs.open_segment import SegmentFile, opened
-from kraft_wire.metadata.state import MetadataState
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import SegmentChanged
 from kraft_wire.storage.log.batch_reader import read_batches
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
-from kraft_wire.storage.snapshots.state_loading import load_state
+
+if TYPE_CHECKING:
+    from kraft_wire.exporters.changes import Changes
+    from kraft_wire.metadata.state import MetadataState
 
 READ_BYTES: Final = 1024 * 1024
 """About so many bytes of the log are one batch for the sink; at least one batch of the log."""
@@ -60,7 +61,7 @@ class FolderReader:
         self, folder: Path, wanted: Filter, *, with_changes: bool = False, read_bytes: int = READ_BYTES
     ) -> None:
         self._folder = folder
-        self._changes = Changes(partial(_state_below, folder)) if with_changes else None
+        self._changes = _changes(folder) if with_changes else None
         self._wanted = wanted
         self._read_bytes = read_bytes
         self._knows_topic_ids = not wanted.needs_topic_ids
@@ -276,9 +277,18 @@ class _LogFile:
         self._base, self._position, self.next_offset = base, found.position, found.base_offset
 
 
+def _changes(folder: Path) -> Changes:
+    """Exporters that don't ask for changes don't pay for their modules."""
+    from kraft_wire.exporters.changes import Changes
+
+    return Changes(partial(_state_below, folder))
+
+
 def _state_below(folder: Path, offset: int) -> MetadataState:
     """Return the state of all records below an offset. Raises what ``FolderReader`` raises, and the errors of
     ``MetadataState.replay_batch``."""
+    from kraft_wire.storage.snapshots.state_loading import load_state
+
     bases, snapshots = _listed(folder)
     before = [each for each in snapshots if each.end_offset <= offset]
     newest = before[-1] if before else BOOTSTRAP_SNAPSHOT_ID
