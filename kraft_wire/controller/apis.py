@@ -318,15 +318,18 @@ CONTROLLER_APIS: Final = ApiTable(
         ),
     ]
 )
-"""The APIs of a controller."""
+"""Kafka's APIs of a controller."""
+
+OUR_CONTROLLER_APIS: Final = ApiTable([*CONTROLLER_APIS, Api("StateDigest", 0, 0, _NODE, requires=_DESCRIBE)])
+"""The APIs of one of our controllers."""
 
 EXPORTER_APIS: Final = ApiTable(
-    [*CONTROLLER_APIS, Api("ExporterPositions", 0, 0, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
+    [*OUR_CONTROLLER_APIS, Api("ExporterPositions", 0, 0, _ACTIVE, _exporter_positions, _CLUSTER_ACTION)]
 )
 """The APIs of a controller with exporters."""
 
 _OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
 """The APIs that only voters are asked."""
 
-OBSERVER_APIS: Final = ApiTable(api for api in CONTROLLER_APIS if api.name not in _OF_VOTERS)
+OBSERVER_APIS: Final = ApiTable(api for api in OUR_CONTROLLER_APIS if api.name not in _OF_VOTERS)
 """The APIs of a node that only observes. As it doesn't advertise Vote, no leader makes it a voter."""

@@ -8,14 +8,17 @@ import pytest
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
 from kraft_wire.cli.quorum.status_report import (
     KnownOfLog,
+    StatusReport,
     known_of,
     note_leaders,
     report_of_answers,
     report_of_folders,
     report_of_leader,
 )
+from kraft_wire.cli.quorum.status_states import note_states
 from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.state_digests import NodeState
 from kraft_wire.client.survey import NodeAnswer, leaders_among
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.uuid import Uuid
@@ -303,3 +306,27 @@ def test_a_folder_at_work_names_its_process() -> None:
     assert (row.role, row.pid, row.last_seen) == ("no voter", 24498, "followed 3")
     assert any("  no voter, running as process 24498  " in line for line in text_of(report))
     assert report.high_watermark == 7
+
+
+# The states.
+
+AT = [Address("c", port) for port in (1, 2, 3)]
+
+
+def state(address: Address, digest: str) -> NodeState:
+    return NodeState(address, end_offset=57, epoch=3, record_count=9, digest=digest)
+
+
+def test_states_that_differ_are_named_by_node() -> None:
+    report = StatusReport()
+    note_states(report, [state(AT[0], "aa"), state(AT[1], "bb"), state(AT[2], "aa")], {AT[0]: 1, AT[1]: 2})
+    assert report.states_differ.startswith("the states at offset 57 differ: node 1 has aa, node 2 has bb. ")
+    assert [row.id for row in report.states] == [1, 2, None]
+
+
+def test_a_state_that_is_not_known_differs_from_none() -> None:
+    report = StatusReport()
+    note_states(report, [state(AT[0], "aa"), NodeState(AT[1], problem="it is away")], {AT[0]: 1, AT[1]: 2})
+    assert report.states_differ == ""
+    lines = list(text_of(report))
+    assert lines[-3:] == ["State at offset 57:", "  node 1: aa (9 records)", "  node 2: it is away"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, TaskFailed, WorkFailed
-from kraft_wire.controller.node.events import StateLoaded, TimestampsFound
+from kraft_wire.controller.node.events import DigestFailed, DigestMade, StateLoaded, TimestampsFound
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.digest import digest_of
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.effects import Notice
 from kraft_wire.sim.checkers.violations import Violation
@@ -64,6 +65,16 @@ class ControllerSnapshots(SimSnapshots):
         node = self._controller
         loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id], node.release.value))
         node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
+
+    def digest_state(self, metadata: MetadataState, end_offset: int) -> None:
+        """Make the digest now and report it later. Nothing is undone: the state is the node's own."""
+        if metadata.last_applied_offset >= end_offset:
+            event: Any = DigestFailed("the state is ahead of the offset")
+        else:
+            made = digest_of(metadata)
+            event = DigestMade(made.digest, made.record_count)
+        node = self._controller
+        node.after(node.chance.randrange(MS, 500 * MS), node.take, event)
 
     def free_state(self, metadata: MetadataState) -> None:
         """Empty it, so that whoever still uses it is found."""
