@@ -14,6 +14,8 @@ import os
 import signal
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 import msgspec
@@ -27,6 +29,8 @@ LIMIT_S: Final = 120.0
 """A child that takes longer is killed. Two million partitions take a quarter of that."""
 MOST_CHARACTERS: Final = 1_000
 SIGNALS: Final[Sequence[signal.Signals]] = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+KILLED_BEFORE_THE_CONTROLLER: Final = "1000"
+"""The child's oom_score_adj: its memory is the controller's, which must not be chosen first."""
 
 
 class DigestProcessFailed(Exception):
@@ -34,9 +38,10 @@ class DigestProcessFailed(Exception):
 
 
 class ForkedDigest(NamedTuple):
-    """A child that makes a digest, and the pipe that it writes it to."""
+    """A child that makes a digest, its pidfd, and the pipe that it writes the digest to."""
 
     pid: int
+    pidfd: int
     pipe: int
 
 
@@ -55,19 +60,25 @@ def fork_digest(metadata: MetadataState, end_offset: int) -> ForkedDigest:
     digester = Digester()  # made here: OpenSSL takes locks for it that another thread may hold
     parent = os.getpid()
     readable, writable = os.pipe()
+    signals = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # their handlers are the parent's
     try:
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads: see above for what the child does without.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+        pid = _fork()
         if pid == 0:
-            _be_the_child(digester, metadata, end_offset, parent, writable)
+            _be_the_child(digester, metadata, end_offset, parent, writable, signals)
+        return ForkedDigest(pid, os.pidfd_open(pid), readable)
     except OSError:
-        os.close(readable)
+        os.close(readable)  # a child that is there already ends when it can't write
         raise
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         os.close(writable)
-    return ForkedDigest(pid, readable)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside threads: the child does without what they use.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 async def digest_from(child: ForkedDigest) -> StateDigest:
@@ -80,8 +91,8 @@ async def digest_from(child: ForkedDigest) -> StateDigest:
             async with trio.lowlevel.FdStream(child.pipe) as stream:
                 written = b"".join([piece async for piece in stream])
     finally:
-        os.kill(child.pid, signal.SIGKILL)  # it has ended, unless it took too long or nobody waits any more
-        os.waitpid(child.pid, 0)
+        with trio.CancelScope(shield=True):
+            await _end(child)
     if limit.cancelled_caught:
         raise DigestProcessFailed(f"its process took more than {LIMIT_S:.0f} s")
     if not written:
@@ -92,14 +103,32 @@ async def digest_from(child: ForkedDigest) -> StateDigest:
     return outcome.made
 
 
+async def _end(child: ForkedDigest) -> None:
+    """Kill the child, and wait until the system has freed its memory. Mostly it has ended by itself."""
+    try:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+        await trio.lowlevel.wait_readable(child.pidfd)
+        with suppress(ChildProcessError):  # if this process was started with SIGCHLD ignored
+            os.waitpid(child.pid, 0)
+    finally:
+        trio.lowlevel.notify_closing(child.pidfd)
+        os.close(child.pidfd)
+
+
 def _be_the_child(
-    digester: Digester, metadata: MetadataState, end_offset: int, parent: int, writable: int
+    digester: Digester,
+    metadata: MetadataState,
+    end_offset: int,
+    parent: int,
+    writable: int,
+    signals: set[signal.Signals],
 ) -> NoReturn:
     """Make the digest, write the outcome, and end: no exception may get to the code of the parent."""
     try:
-        _leave_the_parent(writable)
         outcome = _Outcome()
         try:
+            _leave_the_parent(writable, signals)
             metadata.undo_to(end_offset)
             for _ in digester.slices(metadata):
                 if os.getppid() != parent:
@@ -112,12 +141,17 @@ def _be_the_child(
         os._exit(0)
 
 
-def _leave_the_parent(writable: int) -> None:
+def _leave_the_parent(writable: int, signals: set[signal.Signals]) -> None:
     """Let go of the parent's signals, sockets and files: they must close when the parent closes them."""
     signal.set_wakeup_fd(-1)
     for each in SIGNALS:
-        signal.signal(each, signal.SIG_DFL)
-    os.closerange(0, writable)
-    os.closerange(writable + 1, os.sysconf("SC_OPEN_MAX"))
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) != writable:
+            with suppress(OSError):  # the listing itself was one of them
+                os.close(int(name))
     gc.disable()  # a collection would touch, and so copy, all of the parent's memory
     os.nice(BELOW_THE_CONTROLLER)
+    Path("/proc/self/oom_score_adj").write_text(KILLED_BEFORE_THE_CONTROLLER)

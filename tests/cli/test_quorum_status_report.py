@@ -313,20 +313,34 @@ def test_a_folder_at_work_names_its_process() -> None:
 AT = [Address("c", port) for port in (1, 2, 3)]
 
 
-def state(address: Address, digest: str) -> NodeState:
-    return NodeState(address, end_offset=57, epoch=3, record_count=9, digest=digest)
+def state(node_id: int, digest: str, formula: int = 1) -> NodeState:
+    return NodeState(
+        AT[node_id - 1], node_id=node_id, end_offset=57, formula=formula, record_count=9, digest=digest
+    )
 
 
 def test_states_that_differ_are_named_by_node() -> None:
     report = StatusReport()
-    note_states(report, [state(AT[0], "aa"), state(AT[1], "bb"), state(AT[2], "aa")], {AT[0]: 1, AT[1]: 2})
+    note_states(report, [state(1, "aa"), state(2, "bb"), state(3, "aa")], {})
     assert report.states_differ.startswith("the states at offset 57 differ: node 1 has aa, node 2 has bb. ")
-    assert [row.id for row in report.states] == [1, 2, None]
+    assert [row.id for row in report.states] == [1, 2, 3]
 
 
 def test_a_state_that_is_not_known_differs_from_none() -> None:
     report = StatusReport()
-    note_states(report, [state(AT[0], "aa"), NodeState(AT[1], problem="it is away")], {AT[0]: 1, AT[1]: 2})
+    away, stranger = (NodeState(address, problem="it is away") for address in AT[1:])
+    note_states(report, [state(1, "aa"), away, stranger], {AT[1]: 2})
     assert report.states_differ == ""
-    lines = list(text_of(report))
-    assert lines[-3:] == ["State at offset 57:", "  node 1: aa (9 records)", "  node 2: it is away"]
+    assert list(text_of(report))[-4:] == [
+        "State of the metadata:",
+        "  node 1: aa at offset 57 (9 records)",
+        "  node 2: it is away",
+        "  at c:3: it is away",
+    ]
+
+
+def test_digests_of_several_formulas_are_not_compared_and_the_report_says_so() -> None:
+    report = StatusReport()
+    note_states(report, [state(1, "aa"), state(2, "bb", formula=2)], {})
+    assert report.states_differ == ""
+    assert any("several releases" in note for note in report.notes)

@@ -15,7 +15,14 @@ from kraft_wire.metadata.snapshot import snapshot_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
 from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.delegation_token_record import DelegationTokenRecord
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
+from kraft_wire.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
+from kraft_wire.protocol.messages.register_controller_record import (
+    ControllerEndpoint,
+    RegisterControllerRecord,
+)
+from kraft_wire.protocol.uuid import Uuid
 from tests.support.metadata_records import RecordScript, partition_record, topic_record
 
 BROKER = 4
@@ -57,6 +64,31 @@ def test_one_more_record_changes_the_digest_if_it_changes_the_state(seed: int, c
 
 def test_the_order_of_the_records_doesnt_matter() -> None:
     assert of_records(b"a=1", b"b=2") == of_records(b"b=2", b"a=1")
+
+
+LISTENERS = [BrokerEndpoint("B", "b", 2, 0), BrokerEndpoint("A", "a", 1, 0)]
+DIRECTORIES = (Uuid(b"2" * 16), Uuid(b"1" * 16))
+
+
+def registered(turn: int) -> StateDigest:
+    """Return the digest of a state whose lists are in one of two orders."""
+    state = MetadataState()
+    state.replay(FeatureLevelRecord("metadata.version", 33), 0)
+    broker = RegisterBrokerRecord(
+        broker_id=1, end_points=LISTENERS[::turn], log_dirs=DIRECTORIES, cordoned_log_dirs=DIRECTORIES[::turn]
+    )
+    controller = RegisterControllerRecord(
+        controller_id=2,
+        end_points=[ControllerEndpoint(at.name, at.host, at.port, 0) for at in LISTENERS[::turn]],
+    )
+    token = DelegationTokenRecord(owner="User:a", renewers=("User:c", "User:b")[::turn], token_id="t")
+    for offset, record in enumerate((broker, controller, token), 1):
+        state.replay(record, offset)
+    return digest_of(state)
+
+
+def test_the_order_within_lists_doesnt_matter_as_java_s_snapshots_have_another() -> None:
+    assert registered(1) == registered(-1)
 
 
 def test_every_value_matters() -> None:

@@ -74,6 +74,15 @@ async def test_an_error_of_the_child_comes_with_its_text(monkeypatch: pytest.Mon
         await digest_from(fork_digest(state_of(10), 11))
 
 
+async def test_a_child_that_can_not_leave_the_parent_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(increment: int) -> int:
+        raise PermissionError("not nice")
+
+    monkeypatch.setattr(os, "nice", refuse)
+    with pytest.raises(DigestProcessFailed, match="not nice"):
+        await digest_from(fork_digest(state_of(10), 11))
+
+
 async def test_a_child_that_is_killed_made_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Digester, "slices", hang)
     child = fork_digest(state_of(10), 11)
@@ -113,6 +122,45 @@ async def test_the_child_holds_no_file_of_the_parent(monkeypatch: pytest.MonkeyP
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(DigestProcessFailed):
         await digest_from(child)
+
+
+async def test_a_process_that_ignores_the_end_of_its_children_gets_its_digest() -> None:
+    """The system then takes them away by itself."""
+    state = state_of(10)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert await digest_from(fork_digest(state, 11)) == digest_of(state)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+async def test_the_child_ignores_the_signals_that_its_parent_ignores(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang_up(digester: Digester, state: MetadataState) -> Iterator[None]:
+        os.kill(os.getpid(), signal.SIGHUP)
+        yield
+
+    monkeypatch.setattr(Digester, "slices", hang_up)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert (await digest_from(fork_digest(state_of(10), 11))).record_count == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+async def test_a_signal_of_the_child_never_runs_a_handler_of_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def terminate(digester: Digester, state: MetadataState) -> Iterator[None]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield
+
+    monkeypatch.setattr(Digester, "slices", terminate)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(DigestProcessFailed, match="was killed"):
+            await digest_from(fork_digest(state_of(10), 11))
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def hang(digester: Digester, state: MetadataState) -> Iterator[None]:

@@ -198,7 +198,8 @@ def _from_leader(
     of_cluster = [answer for answer in others if answer.cluster_id in (None, cluster_id)]
     note_leaders(report, confirmed_leaders(settings, [leader, *given, *of_cluster]))
     if with_states:
-        _compare_states(settings, described, report, {address: id for id, address in addresses.items()})
+        ids = {address: id for id, address in addresses.items()}
+        _compare_states(settings, quorum.describe_quorum(), cluster_id, report, ids)
     return report
 
 
@@ -209,13 +210,16 @@ def _addresses(described: QuorumDescription, known: KnownOfLog) -> dict[int, Add
 
 
 def _compare_states(
-    settings: QuorumSettings, described: QuorumDescription, report: StatusReport, ids: dict[Address, int]
+    settings: QuorumSettings,
+    described: QuorumDescription,
+    cluster_id: str,
+    report: StatusReport,
+    ids: dict[Address, int],
 ) -> None:
     asked = list(dict.fromkeys([*ids, *settings.bootstrap]))
     leader = described.leader
     log_end_offset = described.high_watermark if leader is None else leader.log_end_offset
-    assert report.cluster_id is not None, "the leader has said it"
-    note_states(report, states_of(settings, asked, report.cluster_id, log_end_offset), ids)
+    note_states(report, states_of(settings, asked, cluster_id, log_end_offset), ids)
 
 
 def _auto_join(settings: QuorumSettings, addresses: dict[int, Address]) -> dict[int, bool]:

@@ -79,12 +79,12 @@ class LeaderRow(msgspec.Struct):
 
 class StateRow(msgspec.Struct):
     """The state of a node below ``end_offset``: the digest of its records, and their number. ``problem`` says
-    why there is none. ``id`` is None for an address that is none of a controller's."""
+    why there is none. ``id`` is None if the node at the address didn't say it, and no controller has it."""
 
     id: int | None
     address: str
     end_offset: int | None = None
-    epoch: int | None = None
+    formula: int | None = None
     record_count: int | None = None
     digest: str | None = None
     problem: str = ""

@@ -13,12 +13,15 @@ _SHORT_DIGEST: Final = 12
 
 
 def note_states(report: StatusReport, states: Sequence[NodeState], ids: Mapping[Address, int]) -> None:
-    """Note the states of nodes at one offset, and whether they differ. ``ids`` are those of controllers."""
+    """Note the states of nodes, and whether they differ. ``ids`` are those of controllers."""
     report.states = [_state_row(state, ids.get(state.address)) for state in states]
+    formulas = {state.formula for state in states if state.digest}
+    if len(formulas) > 1:
+        report.notes.append("nodes of several releases make their digests differently: compare those of one")
     examples = differing(states)
     if examples:
         named = ", ".join(
-            f"{_node_text(state, ids)} has {state.digest[:_SHORT_DIGEST]}" for state in examples
+            f"node {state.node_id} has {state.digest[:_SHORT_DIGEST]}" for state in examples
         )
         report.states_differ = (
             f"the states at offset {examples[0].end_offset} differ: {named}. Copy the log of a node that "
@@ -26,12 +29,10 @@ def note_states(report: StatusReport, states: Sequence[NodeState], ids: Mapping[
         )
 
 
-def _state_row(state: NodeState, id: int | None) -> StateRow:
+def _state_row(state: NodeState, known_id: int | None) -> StateRow:
+    id = known_id if state.node_id < 0 else state.node_id
     if state.problem:
         return StateRow(id, str(state.address), problem=state.problem)
-    return StateRow(id, str(state.address), state.end_offset, state.epoch, state.record_count, state.digest)
-
-
-def _node_text(state: NodeState, ids: Mapping[Address, int]) -> str:
-    id = ids.get(state.address)
-    return str(state.address) if id is None else f"node {id}"
+    return StateRow(
+        id, str(state.address), state.end_offset, state.formula, state.record_count, state.digest
+    )

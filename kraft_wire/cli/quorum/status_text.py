@@ -45,11 +45,11 @@ def text_of(report: StatusReport) -> Iterator[str]:
 
 
 def _states(rows: Sequence[StateRow]) -> Iterator[str]:
-    offsets = sorted({row.end_offset for row in rows if row.end_offset is not None})
-    yield f"State at offset {', '.join(map(str, offsets)) or UNKNOWN}:"
+    yield "State of the metadata:"
     for row in rows:
         name = f"at {row.address}" if row.id is None else f"node {row.id}"
-        yield f"  {name}: {row.problem or f'{row.digest} ({row.record_count} records)'}"
+        digest = f"{row.digest} at offset {row.end_offset} ({row.record_count} records)"
+        yield f"  {name}: {row.problem or digest}"
 
 
 def _leader_text(report: StatusReport) -> str:

@@ -10,7 +10,8 @@ reaches the offset:
   undoes what comes after the end of the batch. The answer waits until the batch is committed. If the
   leadership is lost before, there is none.
 
-One request is in work at a time, so that strangers can't make a node busy with digests.
+Strangers can't make a node busy with digests. One is in work at a time, a pause follows it, and who asks for
+the offset of the last one gets that.
 """
 
 from __future__ import annotations
@@ -25,27 +26,44 @@ from kraft_wire.controller.node.effects import MakeDigest
 from kraft_wire.controller.node.events import ApiRequest, DigestFailed, DigestMade
 from kraft_wire.controller.node.following import LogFollower
 from kraft_wire.controller.node.outbox import Outbox
+from kraft_wire.metadata.digest import FORMULA
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.own_messages.state_digest_request import StateDigestRequest
 from kraft_wire.protocol.own_messages.state_digest_response import StateDigestResponse
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.effects import AppendBatch
 
-WAIT_MS: Final = 10_000
+WAIT_MS: Final = 3_000
 """How long a request waits for its offset. NoOpRecords come twice a second."""
+
+MOST_AHEAD: Final = 100_000
+"""How far after the end of the log an offset may lie: no node gets there within the wait."""
+
+PAUSE_FACTOR: Final = 4
+"""The pause after a digest, in times of what it took: digests use a fifth of one core at most."""
+
+Problem = tuple[ErrorCode, str]
 
 
 class _Asked(msgspec.Struct):
-    """The request in work. ``end_offset`` and ``epoch`` are those of the batch, once its digest is being
-    made; ``made`` is the digest. Nobody waits for the answer any more if it ``is_abandoned``."""
+    """The request in work. ``end_offset`` is that of the batch, once its digest is being made; ``made`` is
+    the digest. Nobody waits for the answer any more if it ``is_abandoned``."""
 
-    request: ApiRequest
+    token: Hashable
     offset: int
     deadline_ms: int
     end_offset: int | None = None
-    epoch: int = -1
+    begun_ms: int = 0
     made: DigestMade | None = None
     is_abandoned: bool = False
+
+
+class _Answered(msgspec.Struct, frozen=True):
+    """The last answer. It is the right one for each offset from ``offset`` to ``end_offset``."""
+
+    offset: int
+    end_offset: int
+    made: DigestMade
 
 
 class Digests:
@@ -57,23 +75,23 @@ class Digests:
         self._outbox = outbox
         self._follower = follower
         self._asked: _Asked | None = None
+        self._last: _Answered | None = None
+        self._paused_until_ms = 0
 
     def serve(self, request: ApiRequest) -> None:
-        """Let a request wait for its offset, or refuse it."""
+        """Answer a request, let it wait for its offset, or refuse it."""
         asked = cast(StateDigestRequest, request.request)
-        cluster_id = self._state.cluster_id
-        if asked.cluster_id not in (None, cluster_id):
-            text = f"this is cluster {cluster_id}, and the request is of {asked.cluster_id}"
-            self._outbox.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, text)
-        elif asked.offset < 1:
-            text = f"there is no state before offset {asked.offset}"
-            self._outbox.refuse(request, ErrorCode.INVALID_REQUEST, text)
-        elif self._asked is not None:
-            text = "this node answers one request for a digest at a time"
-            self._outbox.refuse(request, ErrorCode.THROTTLING_QUOTA_EXCEEDED, text)
-        else:
-            self._asked = _Asked(request, asked.offset, self._outbox.now.monotonic_ms + WAIT_MS)
-            self._follower.pause_at = asked.offset
+        last, now_ms = self._last, self._outbox.now.monotonic_ms
+        problem = self._mistake(asked)
+        if problem is None and last is not None and last.offset <= asked.offset <= last.end_offset:
+            self._reply(request.token, last)
+            return
+        problem = problem or self._hindrance()
+        if problem is not None:
+            self._refuse(request.token, problem)
+            return
+        self._asked = _Asked(request.token, asked.offset, now_ms + WAIT_MS)
+        self._follower.pause_at = asked.offset
 
     def next_deadline_ms(self) -> int | None:
         """Return the time at which the request has waited long enough for its offset."""
@@ -82,7 +100,7 @@ class Digests:
 
     def abandon(self, token: Hashable) -> None:
         """Drop the request of a client that has gone. A digest that has begun is completed."""
-        if self._asked is not None and self._asked.request.token == token:
+        if self._asked is not None and self._asked.token == token:
             self._drop(self._asked)
 
     def appended(self, batch: AppendBatch) -> None:
@@ -91,17 +109,18 @@ class Digests:
         if asked is None or asked.end_offset is not None:
             return
         if batch.base_offset < asked.offset <= batch.last_offset + 1:
-            self._begin(asked, batch.last_offset + 1, batch.epoch)
+            self._begin(asked, batch.last_offset + 1)
 
     def took(self, event: DigestMade | DigestFailed) -> None:
         """Take the digest that was made, or the reason why there is none."""
-        asked = self._asked
+        asked, now_ms = self._asked, self._outbox.now.monotonic_ms
         assert asked is not None, "nothing else is asked while a digest is being made"
+        self._paused_until_ms = now_ms + PAUSE_FACTOR * (now_ms - asked.begun_ms)
         if isinstance(event, DigestMade) and not asked.is_abandoned:
             asked.made = event
             return
         if isinstance(event, DigestFailed) and not asked.is_abandoned:
-            self._outbox.refuse(asked.request, ErrorCode.UNKNOWN_SERVER_ERROR, event.reason)
+            self._refuse(asked.token, (ErrorCode.UNKNOWN_SERVER_ERROR, event.reason))
         self._asked = None
 
     def lost_leadership(self, committed_end: int) -> None:
@@ -111,7 +130,7 @@ class Digests:
             return
         if asked.end_offset > committed_end:
             text = "the leadership moved before this was committed"
-            self._refuse(asked, ErrorCode.LEADER_NOT_AVAILABLE, text)
+            self._give_up(asked, (ErrorCode.LEADER_NOT_AVAILABLE, text))
 
     def go_on(self, committed_end: int, *, is_active: bool) -> None:
         """Do what is due at the end of a step. All below ``committed_end`` is committed and applied."""
@@ -121,39 +140,60 @@ class Digests:
         if asked.end_offset is None:
             self._wait(asked, self._core.log_end_offset if is_active else self._follower.applied_end)
         elif asked.made is not None and asked.end_offset <= committed_end:
-            self._answer(asked, asked.end_offset, asked.made)
+            self._last = _Answered(asked.offset, asked.end_offset, asked.made)
+            self._reply(asked.token, self._last)
+            self._asked = None
+
+    # Whether a request may wait.
+
+    def _mistake(self, asked: StateDigestRequest) -> Problem | None:
+        cluster_id, log_end = self._state.cluster_id, self._core.log_end_offset
+        if asked.cluster_id not in (None, cluster_id):
+            text = f"this is cluster {cluster_id}, and the request is of {asked.cluster_id}"
+            return ErrorCode.INCONSISTENT_CLUSTER_ID, text
+        if asked.offset < 1:
+            return ErrorCode.INVALID_REQUEST, f"there is no state before offset {asked.offset}"
+        if asked.offset > log_end + MOST_AHEAD:
+            text = f"offset {asked.offset} is more than {MOST_AHEAD} after the end of the log, {log_end}"
+            return ErrorCode.INVALID_REQUEST, text
+        return None
+
+    def _hindrance(self) -> Problem | None:
+        pause_ms = self._paused_until_ms - self._outbox.now.monotonic_ms
+        if self._asked is not None:
+            text = "this node answers one request for a digest at a time"
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED, text
+        if pause_ms > 0:
+            text = f"this node has just made a digest, and makes the next one in {pause_ms} ms"
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED, text
+        return None
+
+    # The request in work.
 
     def _wait(self, asked: _Asked, applied_end: int) -> None:
         """Begin, wait on or give up. All below ``applied_end`` is applied."""
-        batch = self._follower.paused_after
+        batch, stopped = self._follower.paused_after, self._follower.stopped
         if batch is not None:
-            self._begin(asked, batch.next_offset, batch.leader_epoch)
+            self._begin(asked, batch.next_offset)
+        elif stopped is not None:
+            text = f"replay is stopped at offset {stopped.offset}"
+            self._give_up(asked, (ErrorCode.UNSUPPORTED_VERSION, text))
         elif applied_end == asked.offset:
-            self._begin(asked, applied_end, self._core.epoch_at(applied_end - 1))
+            self._begin(asked, applied_end)
         elif applied_end > asked.offset:
             text = f"the state is at offset {applied_end} already"
-            self._refuse(asked, ErrorCode.OFFSET_OUT_OF_RANGE, text)
-        elif self._follower.stopped is not None:
-            text = f"replay is stopped at offset {self._follower.stopped.offset}"
-            self._refuse(asked, ErrorCode.UNSUPPORTED_VERSION, text)
+            self._give_up(asked, (ErrorCode.OFFSET_OUT_OF_RANGE, text))
         elif self._outbox.now.monotonic_ms >= asked.deadline_ms:
             text = f"in {WAIT_MS} ms the state came to offset {applied_end} only"
-            self._refuse(asked, ErrorCode.REQUEST_TIMED_OUT, text)
+            self._give_up(asked, (ErrorCode.REQUEST_TIMED_OUT, text))
 
-    def _begin(self, asked: _Asked, end_offset: int, epoch: int) -> None:
-        asked.end_offset, asked.epoch = end_offset, epoch
+    def _begin(self, asked: _Asked, end_offset: int) -> None:
+        asked.end_offset, asked.begun_ms = end_offset, self._outbox.now.monotonic_ms
         self._follower.pause_at = None
         self._outbox.emit(MakeDigest(self._state.metadata, end_offset))
 
-    def _answer(self, asked: _Asked, end_offset: int, made: DigestMade) -> None:
-        response = StateDigestResponse(
-            end_offset=end_offset, epoch=asked.epoch, digest=made.digest, record_count=made.record_count
-        )
-        self._outbox.reply(asked.request.token, response)
-        self._asked = None
-
-    def _refuse(self, asked: _Asked, code: ErrorCode, text: str) -> None:
-        self._outbox.refuse(asked.request, code, text)
+    def _give_up(self, asked: _Asked, problem: Problem) -> None:
+        self._refuse(asked.token, problem)
         self._drop(asked)
 
     def _drop(self, asked: _Asked) -> None:
@@ -162,3 +202,28 @@ class Digests:
         if asked.end_offset is None or asked.made is not None:
             self._asked = None
             self._follower.pause_at = None
+
+    # Answers.
+
+    def _reply(self, token: Hashable, answer: _Answered) -> None:
+        self._outbox.reply(
+            token,
+            StateDigestResponse(
+                node_id=self._state.node_id,
+                end_offset=answer.end_offset,
+                formula=FORMULA,
+                digest=answer.made.digest,
+                record_count=answer.made.record_count,
+            ),
+        )
+
+    def _refuse(self, token: Hashable, problem: Problem) -> None:
+        """Refuse, and say where the log ends: who asks may ask for an offset after that."""
+        code, text = problem
+        response = StateDigestResponse(
+            error_code=int(code),
+            error_message=text,
+            node_id=self._state.node_id,
+            end_offset=max(self._core.log_end_offset, self._follower.applied_end),
+        )
+        self._outbox.reply(token, response)

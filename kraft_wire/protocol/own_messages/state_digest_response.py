@@ -22,9 +22,9 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
+_write_iqh = struct.Struct(">iqh").pack
 _write_q = struct.Struct(">q").pack
-_write_qi = struct.Struct(">qi").pack
-_read_nullable_string_qiB = nullable_string_readers("qiB")
+_read_nullable_string_iqhB = nullable_string_readers("iqhB")
 
 
 class StateDigestResponse(Message, gc=False):
@@ -39,8 +39,9 @@ class StateDigestResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
+        Field('node_id', 'nodeId', 'int32', (0, 0), flexible_from=0),
         Field('end_offset', 'endOffset', 'int64', (0, 0), flexible_from=0),
-        Field('epoch', 'epoch', 'int32', (0, 0), flexible_from=0),
+        Field('formula', 'formula', 'int16', (0, 0), flexible_from=0),
         Field('digest', 'digest', 'bytes', (0, 0), flexible_from=0),
         Field('record_count', 'recordCount', 'int64', (0, 0), flexible_from=0),
     )
@@ -49,10 +50,12 @@ class StateDigestResponse(Message, gc=False):
     """int16, version 0."""
     error_message: str | None = None
     """string, version 0, nullable."""
+    node_id: int = -1
+    """int32, version 0."""
     end_offset: int = -1
     """int64, version 0."""
-    epoch: int = -1
-    """int32, version 0."""
+    formula: int = -1
+    """int16, version 0."""
     digest: bytes = b''
     """bytes, version 0."""
     record_count: int = -1
@@ -65,14 +68,14 @@ class StateDigestResponse(Message, gc=False):
             if version == 0:
                 error_code, error_message_size = _read_hB(data, 0)
                 if error_message_size < 128:
-                    error_message, end_offset, epoch, digest_size = _read_nullable_string_qiB[error_message_size](
+                    error_message, node_id, end_offset, formula, digest_size = _read_nullable_string_iqhB[error_message_size](
                         data, 3,
                     )
-                    pos = (error_message_size or 1) + 15
+                    pos = (error_message_size or 1) + 17
                 else:
                     (
-                        error_message, end_offset, epoch, digest_size,
-                    ), pos = long_string(data, 3, error_message_size, "qiB")
+                        error_message, node_id, end_offset, formula, digest_size,
+                    ), pos = long_string(data, 3, error_message_size, "iqhB")
                 digest: bytes
                 if digest_size > 127:
                     digest_size += (data[pos] - 1) << 7
@@ -94,8 +97,8 @@ class StateDigestResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return StateDigestResponse(
-                    error_code, error_message.decode() if error_message_size else None, end_offset, epoch,
-                    digest, record_count, unknown,
+                    error_code, error_message.decode() if error_message_size else None, node_id, end_offset,
+                    formula, digest, record_count, unknown,
                 )
         except DECODE_FAULTS:
             pass
@@ -110,14 +113,14 @@ class StateDigestResponse(Message, gc=False):
             if version == 0:
                 error_code, error_message_size = _read_hB(data, pos)
                 if error_message_size < 128:
-                    error_message, end_offset, epoch, digest_size = _read_nullable_string_qiB[error_message_size](
+                    error_message, node_id, end_offset, formula, digest_size = _read_nullable_string_iqhB[error_message_size](
                         data, pos + 3,
                     )
-                    pos += (error_message_size or 1) + 15
+                    pos += (error_message_size or 1) + 17
                 else:
                     (
-                        error_message, end_offset, epoch, digest_size,
-                    ), pos = long_string(data, pos + 3, error_message_size, "qiB")
+                        error_message, node_id, end_offset, formula, digest_size,
+                    ), pos = long_string(data, pos + 3, error_message_size, "iqhB")
                 digest: bytes
                 if digest_size > 127:
                     digest_size += (data[pos] - 1) << 7
@@ -139,8 +142,8 @@ class StateDigestResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return StateDigestResponse(
-                    error_code, error_message.decode() if error_message_size else None, end_offset, epoch,
-                    digest, record_count, unknown,
+                    error_code, error_message.decode() if error_message_size else None, node_id, end_offset,
+                    formula, digest, record_count, unknown,
                 ), pos + 9
         except DECODE_FAULTS:
             pass
@@ -163,7 +166,7 @@ class StateDigestResponse(Message, gc=False):
                     _write_hB(self.error_code, error_message_size)
                     if error_message_size < 128
                     else _write_h(self.error_code) + string_size(error_message_size),
-                    error_message_raw, _write_qi(self.end_offset, self.epoch),
+                    error_message_raw, _write_iqh(self.node_id, self.end_offset, self.formula),
                     SIZES[digest_size] if digest_size < 128 else uvarint(digest_size), digest_raw,
                     _write_q(self.record_count),
                     write_tags((), self.unknown_tagged_fields)
@@ -180,4 +183,4 @@ class StateDigestResponse(Message, gc=False):
         out.append(self.encode(version))
 
 
-use_compiled(StateDigestResponse, '84ffd603c1622726')
+use_compiled(StateDigestResponse, '364b165fa1308b1d')

@@ -8,12 +8,12 @@ import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, OBSERVER_APIS, OUR_CONTROLLER_APIS
 from kraft_wire.controller.decision.context import Result
-from kraft_wire.controller.node.digests import WAIT_MS
+from kraft_wire.controller.node.digests import MOST_AHEAD, PAUSE_FACTOR, WAIT_MS
 from kraft_wire.controller.node.effects import MakeDigest
 from kraft_wire.controller.node.events import CommittedBatches, DigestFailed, DigestMade, StateLoaded
 from kraft_wire.log.batch import Batch, encode_batch, split_batches
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.metadata.digest import digest_of
+from kraft_wire.metadata.digest import FORMULA, digest_of
 from kraft_wire.metadata.features.supported import bootstrap_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.errors import ErrorCode
@@ -90,7 +90,11 @@ def test_the_active_controller_begins_at_the_batch_and_answers_after_its_commit(
     assert controller.answer("topic", CreateTopicsResponse).topics[0].error_code == ErrorCode.NONE
     answer = controller.answer("digest", StateDigestResponse)
     assert answer == StateDigestResponse(
-        end_offset=end_offset, epoch=controller.node.core.epoch, digest=MADE.digest, record_count=7
+        node_id=controller.state.node_id,
+        end_offset=end_offset,
+        formula=FORMULA,
+        digest=MADE.digest,
+        record_count=7,
     )
 
 
@@ -140,7 +144,7 @@ def test_a_log_that_does_not_grow_has_a_digest_at_its_end() -> None:
     assert wanted.end_offset == controller.disk.end_offset == wanted.metadata.last_applied_offset + 1
     controller.step(MADE)
     answer = controller.answer("digest", StateDigestResponse)
-    assert (answer.end_offset, answer.epoch) == (wanted.end_offset, controller.node.core.epoch)
+    assert answer.end_offset == wanted.end_offset
 
 
 def test_there_is_no_state_before_the_first_record() -> None:
@@ -197,7 +201,7 @@ def test_a_committed_digest_is_answered_after_the_leadership_is_lost() -> None:
 def test_a_standby_applies_nothing_after_the_batch_in_that_step() -> None:
     controller = standby()
     ask(controller, 2)
-    first, second, third = follow(controller, [topic("a")], [topic("b"), topic("c")], [topic("d")])
+    _, second, third = follow(controller, [topic("a")], [topic("b"), topic("c")], [topic("d")])
     (wanted,) = begun(controller)
     assert wanted.end_offset == second.header.next_offset
     assert wanted.metadata.last_applied_offset == second.header.last_offset
@@ -205,7 +209,7 @@ def test_a_standby_applies_nothing_after_the_batch_in_that_step() -> None:
     controller.step(MADE)
     assert controller.state.metadata.last_applied_offset == third.header.last_offset
     answer = controller.answer("digest", StateDigestResponse)
-    assert (answer.end_offset, answer.epoch) == (second.header.next_offset, first.header.leader_epoch)
+    assert answer.end_offset == second.header.next_offset
 
 
 def test_what_comes_after_the_pause_is_applied_in_order() -> None:
@@ -260,6 +264,48 @@ def test_nodes_of_other_clusters_get_no_digest() -> None:
     controller = controller_with_broker()
     ask(controller, 1, cluster_id="another")
     assert error_of(controller) is ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+def test_an_offset_that_no_log_reaches_in_time_is_refused() -> None:
+    controller = controller_with_broker()
+    ask(controller, MOST_AHEAD + 1)
+    assert error_of(controller) is ErrorCode.INVALID_REQUEST
+    ask(controller, MOST_AHEAD, "next")
+    assert "next" not in controller.replies, "it waits"
+
+
+def test_who_asks_for_the_last_offset_again_gets_the_same_digest() -> None:
+    controller = standby()
+    start = controller.disk.end_offset
+    ask(controller, 1)
+    (batch,) = follow(controller, [topic("a"), topic("b")])
+    controller.step(MADE)
+    for offset in range(start + 1, batch.header.next_offset + 1):
+        controller.ask(f"at {offset}", StateDigestRequest(CLUSTER_ID, offset), 0)
+        assert controller.answer(f"at {offset}", StateDigestResponse).digest == MADE.digest
+    assert len(begun(controller)) == 1
+    controller.ask("before", StateDigestRequest(CLUSTER_ID, start), 0)
+    assert error_of(controller, "before") is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_node_pauses_after_a_digest() -> None:
+    controller = standby()
+    ask(controller, 1)
+    follow(controller, [topic("a")])
+    controller.now_ms += 50
+    controller.step(MADE)
+    ask(controller, 1, "soon")
+    assert error_of(controller, "soon") is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    controller.now_ms += 50 * PAUSE_FACTOR
+    ask(controller, 1, "later")
+    assert "later" not in controller.replies, "it waits"
+
+
+def test_a_refusal_says_where_the_log_ends() -> None:
+    controller = controller_with_broker()
+    ask(controller, -1)
+    answer = controller.answer("digest", StateDigestResponse)
+    assert (answer.node_id, answer.end_offset) == (controller.state.node_id, controller.disk.end_offset)
 
 
 def test_there_is_one_request_at_a_time() -> None:
@@ -323,7 +369,7 @@ def test_a_client_that_has_gone_makes_room_for_another() -> None:
 def test_the_wait_is_a_deadline_of_the_node() -> None:
     controller = controller_with_broker()
     controller.live(20_000)
-    ask(controller, 1_000_000)
+    ask(controller, MOST_AHEAD)
     controller.live(WAIT_MS + 1)
     assert error_of(controller) is ErrorCode.REQUEST_TIMED_OUT
     controller.step(Tick())
