@@ -20,9 +20,7 @@ def note_states(report: StatusReport, states: Sequence[NodeState], ids: Mapping[
         report.notes.append("nodes of several releases make their digests differently: compare those of one")
     examples = differing(states)
     if examples:
-        named = ", ".join(
-            f"node {state.node_id} has {state.digest[:_SHORT_DIGEST]}" for state in examples
-        )
+        named = ", ".join(f"node {state.node_id} has {state.digest[:_SHORT_DIGEST]}" for state in examples)
         report.states_differ = (
             f"the states at offset {examples[0].end_offset} differ: {named}. Copy the log of a node that "
             "differs from the others, then restart it: it builds its state anew from its files"
@@ -33,6 +31,4 @@ def _state_row(state: NodeState, known_id: int | None) -> StateRow:
     id = known_id if state.node_id < 0 else state.node_id
     if state.problem:
         return StateRow(id, str(state.address), problem=state.problem)
-    return StateRow(
-        id, str(state.address), state.end_offset, state.formula, state.record_count, state.digest
-    )
+    return StateRow(id, str(state.address), state.end_offset, state.formula, state.record_count, state.digest)
