@@ -13,7 +13,7 @@ import gc
 import os
 import signal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
@@ -122,7 +122,7 @@ def _be_the_child(
     end_offset: int,
     parent: int,
     writable: int,
-    signals: set[signal.Signals],
+    signals: Iterable[int],
 ) -> NoReturn:
     """Make the digest, write the outcome, and end: no exception may get to the code of the parent."""
     try:
@@ -141,7 +141,7 @@ def _be_the_child(
         os._exit(0)
 
 
-def _leave_the_parent(writable: int, signals: set[signal.Signals]) -> None:
+def _leave_the_parent(writable: int, signals: Iterable[int]) -> None:
     """Let go of the parent's signals, sockets and files: they must close when the parent closes them."""
     signal.set_wakeup_fd(-1)
     for each in SIGNALS:
