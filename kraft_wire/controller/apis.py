@@ -318,20 +318,25 @@ CONTROLLER_APIS: Final = ApiTable(
         ),
     ]
 )
-"""The APIs of a controller."""
+"""Kafka's APIs of a controller."""
+
+OUR_CONTROLLER_APIS: Final = ApiTable(
+    [*CONTROLLER_APIS, Api("StateDigest", 0, 0, _NODE, requires=_DESCRIBE, is_small=True)]
+)
+"""The APIs of one of our controllers."""
 
 
 def _exporter_positions_by(answered_by: AnsweredBy) -> Api:
     return Api("ExporterPositions", 0, 1, answered_by, _exporter_positions, _CLUSTER_ACTION, is_small=True)
 
 
-EXPORTER_APIS: Final = ApiTable([*CONTROLLER_APIS, _exporter_positions_by(_ACTIVE)])
+EXPORTER_APIS: Final = ApiTable([*OUR_CONTROLLER_APIS, _exporter_positions_by(_ACTIVE)])
 """The APIs of a controller with exporters."""
 
 _OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch"}
 """The APIs that only voters are asked."""
 
-OBSERVER_APIS: Final = ApiTable(api for api in CONTROLLER_APIS if api.name not in _OF_VOTERS)
+OBSERVER_APIS: Final = ApiTable(api for api in OUR_CONTROLLER_APIS if api.name not in _OF_VOTERS)
 """The APIs of a node that only observes. As it doesn't advertise Vote, no leader makes it a voter."""
 
 EXPORTING_OBSERVER_APIS: Final = ApiTable([*OBSERVER_APIS, _exporter_positions_by(_ANY)])

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS, EXPORTING_OBSERVER_APIS, OBSERVER_APIS
+from kraft_wire.controller.apis import (
+    EXPORTER_APIS,
+    EXPORTING_OBSERVER_APIS,
+    OBSERVER_APIS,
+    OUR_CONTROLLER_APIS,
+)
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.clocks import read_clocks
@@ -144,7 +149,7 @@ def _monitor(node: Node, store: Store, config: ServerConfig, export: Exporters |
 def _apis(config: ServerConfig) -> ApiTable:
     if config.is_observer:
         return EXPORTING_OBSERVER_APIS if config.exporters else OBSERVER_APIS
-    return EXPORTER_APIS if config.exporters else CONTROLLER_APIS
+    return EXPORTER_APIS if config.exporters else OUR_CONTROLLER_APIS
 
 
 async def _export(export: Exporters, node: Node, owner: NodeOwner) -> None:

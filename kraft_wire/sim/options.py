@@ -26,7 +26,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     ``controllers`` runs whole nodes instead of raft cores alone, with ``brokers`` brokers around them. Their
     administrator creates topics with up to ``most_partitions``. ``slices`` says how much of a work is done in
-    a step. ``has_elr`` is whether eligible.leader.replicas.version is 1.
+    a step. ``has_elr`` is whether eligible.leader.replicas.version is 1. A run that ``has_inspector``
+    compares the states of controllers by digests.
 
     With ``observers_only`` the observers never vote, and readers of the log read from them.
 
@@ -64,6 +65,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     brokers: _NotNegative = 0
     most_partitions: _AtLeastOne = 4
     has_elr: bool = True
+    has_inspector: bool = False
     voters_change: bool = False
     auto_join: bool = False
     drafted: bool = False

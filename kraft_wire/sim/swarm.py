@@ -42,6 +42,9 @@ FIRST_DISASTER = 1_000_000
 DISASTER_SHARE = 0.25
 """The share of runs with voters that change in which a majority is lost."""
 
+INSPECTOR_SHARE = 0.3
+"""The share of runs with whole controllers in which their states are compared by digests."""
+
 SAFETY_SHARE = 0.7
 RECOVERY_MS = 18_000
 """The end of a run has no faults, so that the cluster can recover: a share of a short run, this long in a
@@ -99,6 +102,7 @@ def controllers_of(seed: int, seconds: int = 120) -> Options:
         proposals_per_second=chance.choice((2, 5, 10, 20)),
         fault_kinds=(*options.fault_kinds, *kinds),
         slices=_slices(stream(seed, "swarm of slices")),
+        has_inspector=stream(seed, "swarm of inspectors").random() < INSPECTOR_SHARE,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,50 @@ def test_stale_asks_each_controller_itself(quorum: Controllers, capsys: Capture)
     leader = f"remembers node {quorum.leader()} as leader of epoch "
     assert asked.startswith(f"{quorum.addresses[follower]} {leader}")
     assert refused.startswith(f"{REFUSED} can't be asked: ")
+
+
+def test_digest_compares_the_states_of_all_controllers_at_one_offset(
+    quorum: Controllers, capsys: Capture
+) -> None:
+    words = [
+        "--no-history",
+        "--digest",
+        "--bootstrap-controller",
+        f"{quorum.addresses[quorum.leader()]},{REFUSED}",
+    ]
+    report = status(capsys, *words)
+    *states, refused = report["states"]
+    assert sorted(state["id"] for state in states) == [1, 2, 3]
+    assert len({(state["end_offset"], state["digest"]) for state in states}) == 1
+    assert states[0]["record_count"] > 0
+    assert (refused["id"], refused["digest"]) == (None, None)
+    assert refused["problem"]
+    assert report["states_differ"] == ""
+
+
+def test_digest_of_a_log_that_grows_fast_asks_for_later_and_later_offsets(
+    quorum: Controllers, capsys: Capture
+) -> None:
+    with ThreadPoolExecutor(1) as writer:
+        writer.submit(quorum.write, range(100, 160))
+        report = status(capsys, *of(quorum), "--no-history", "--digest")
+    (digest,) = {state["digest"] for state in report["states"]}
+    assert digest is not None
+
+
+def test_digest_as_text(quorum: Controllers, capsys: Capture) -> None:
+    assert main(["quorum", "status", "--no-history", "--digest", *of(quorum)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line == "State of the metadata:")
+    assert [line.split(":")[0] for line in lines[at + 1 :]] == ["  node 1", "  node 2", "  node 3"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--digest", "--stale", "--bootstrap-controller", REFUSED], ["--digest", "--from-dir", "."]]
+)
+def test_a_digest_needs_a_leader(words: list[str], capsys: Capture) -> None:
+    assert main(["quorum", "status", *words]) == 2
+    assert "--digest" in capsys.readouterr().err
 
 
 @contextmanager

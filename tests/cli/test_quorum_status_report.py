@@ -8,14 +8,17 @@ import pytest
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
 from kraft_wire.cli.quorum.status_report import (
     KnownOfLog,
+    StatusReport,
     known_of,
     note_leaders,
     report_of_answers,
     report_of_folders,
     report_of_leader,
 )
+from kraft_wire.cli.quorum.status_states import note_states
 from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
+from kraft_wire.client.state_digests import NodeState
 from kraft_wire.client.survey import NodeAnswer, leaders_among
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.uuid import Uuid
@@ -303,3 +306,41 @@ def test_a_folder_at_work_names_its_process() -> None:
     assert (row.role, row.pid, row.last_seen) == ("no voter", 24498, "followed 3")
     assert any("  no voter, running as process 24498  " in line for line in text_of(report))
     assert report.high_watermark == 7
+
+
+# The states.
+
+AT = [Address("c", port) for port in (1, 2, 3)]
+
+
+def state(node_id: int, digest: str, formula: int = 1) -> NodeState:
+    return NodeState(
+        AT[node_id - 1], node_id=node_id, end_offset=57, formula=formula, record_count=9, digest=digest
+    )
+
+
+def test_states_that_differ_are_named_by_node() -> None:
+    report = StatusReport()
+    note_states(report, [state(1, "aa"), state(2, "bb"), state(3, "aa")], {})
+    assert report.states_differ.startswith("the states at offset 57 differ: node 1 has aa, node 2 has bb. ")
+    assert [row.id for row in report.states] == [1, 2, 3]
+
+
+def test_a_state_that_is_not_known_differs_from_none() -> None:
+    report = StatusReport()
+    away, stranger = (NodeState(address, problem="it is away") for address in AT[1:])
+    note_states(report, [state(1, "aa"), away, stranger], {AT[1]: 2})
+    assert report.states_differ == ""
+    assert list(text_of(report))[-4:] == [
+        "State of the metadata:",
+        "  node 1: aa at offset 57 (9 records)",
+        "  node 2: it is away",
+        "  at c:3: it is away",
+    ]
+
+
+def test_digests_of_several_formulas_are_not_compared_and_the_report_says_so() -> None:
+    report = StatusReport()
+    note_states(report, [state(1, "aa"), state(2, "bb", formula=2)], {})
+    assert report.states_differ == ""
+    assert any("several releases" in note for note in report.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar, cast
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import OUR_CONTROLLER_APIS
 from kraft_wire.controller.decision.context import Authorizer, ControllerState
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.node.effects import NodeEffect, WriteSnapshot
@@ -117,7 +117,7 @@ class LoneController:
             RaftCore(raft, self.disk.durable_state(), entropy),
             self.state,
             entropy,
-            CONTROLLER_APIS,
+            OUR_CONTROLLER_APIS,
             start_offset=0,
             bootstrap=bootstrap_records(),
             registration=ControllerRegistrationRequest(

@@ -99,6 +99,9 @@ class NoSnapshots:
     def verify(self, snapshot_id: SnapshotId) -> None:
         raise AssertionError("the only voter fetches no snapshot")
 
+    def digest_state(self, metadata: MetadataState, end_offset: int) -> None:
+        """Leave it to the test, which reports ``DigestMade``."""
+
     def free_state(self, metadata: MetadataState) -> None:
         """Python frees it."""
 

@@ -14,6 +14,7 @@ from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.node import periodic_tasks
 from kraft_wire.controller.node.decisions import Decisions
+from kraft_wire.controller.node.digests import Digests
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.controller.node.node import Node
 from kraft_wire.controller.node.raft_driver import RaftDriver
@@ -60,6 +61,16 @@ def reads_do_not_wait_for_what_they_show(patch: Patch) -> None:
         return real(self, result) if result.records or result.session_changes else 0
 
     patch.attribute(Decisions, "_seen_end", seen_end)
+
+
+@bug("EqualDigest")
+def a_digest_is_told_before_its_commit(patch: Patch) -> None:
+    real = Digests.go_on
+
+    def go_on(self: Digests, committed_end: int, *, is_active: bool) -> None:
+        real(self, self._core.log_end_offset, is_active=is_active)
+
+    patch.attribute(Digests, "go_on", go_on)
 
 
 @bug("EqualState", "NoDefect")  # a state that is ahead refuses what is replayed

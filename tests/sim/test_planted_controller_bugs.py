@@ -17,6 +17,7 @@ SECONDS = 60
 SEEDS = 30
 
 FIRST_SEED = {
+    "a_digest_is_told_before_its_commit": 19,
     "a_broker_that_has_arrived_counts_as_active_for_ever": 0,
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": 2,
     "heartbeats_of_former_incarnations_count": 9,
@@ -31,6 +32,13 @@ FIRST_SEED = {
 steps take."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
+    "a_digest_is_told_before_its_commit": {
+        "voters": 3,
+        "fault_kinds": ("isolate", "split"),
+        "mean_fault_interval_ms": 300,
+        "proposals_per_second": 20,
+        "has_inspector": True,
+    },
     "a_leader_that_stood_still_decides_first": {
         "voters": 3,
         "fault_kinds": ("pause",),

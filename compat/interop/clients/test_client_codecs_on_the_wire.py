@@ -20,7 +20,7 @@ from compat.harness.wire import FrameClient
 from compat.judges.client_codecs import kafka_protocol_codec
 from compat.judges.client_codecs.client_codec import CLIENT_CODECS, ClientCodec
 from compat.judges.client_codecs.values import flat, plain
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import CONTROLLER_APIS, OUR_CONTROLLER_APIS
 from kraft_wire.controller.decision.api_table import Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import (
@@ -177,7 +177,7 @@ def test_kafka_protocol_as_it_is_asks_for_versions(controller: OurController, ve
         request = kafkaprotocol.ApiVersionsRequest[version]("kafka-protocol", "0.1", {})
     answer = _ask_as_it_is(controller, "ApiVersionsRequest", version, request)
     assert answer.error_code == 0
-    assert [entry.api_key for entry in answer.api_keys] == [api.key for api in CONTROLLER_APIS]
+    assert [entry.api_key for entry in answer.api_keys] == [api.key for api in OUR_CONTROLLER_APIS]
 
 
 @pytest.mark.parametrize("version", range(9))

@@ -12,10 +12,12 @@ import pytest
 
 from compat.conftest import make_workspace
 from compat.harness.kafka.cluster import ControllerKind
-from compat.harness.kafka.nodes import run_command
+from compat.harness.kafka.nodes import OurController, run_command
 from compat.harness.kafka.quorum import ControllerQuorum
+from compat.harness.kafka.reconfiguration import wait_for_registrations
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools
+from kraft_wire.client.state_digests import NOT_SERVED
 
 
 @pytest.fixture(params=["ours", "java"])
@@ -60,6 +62,25 @@ def test_status_reads_any_quorum(quorum: ControllerQuorum) -> None:
     from_disk = _status(*folders)
     assert {row["id"] for row in from_disk["replicas"]} == set(quorum.ports)
     assert [row["voters"] for row in from_disk["history"]][-1] == list(quorum.ports)
+
+
+def test_digest_compares_the_states_of_ours_and_says_that_java_s_cannot_be_asked(
+    tool_server: ToolServer, tmp_path: Path
+) -> None:
+    for workspace in make_workspace(tmp_path):
+        quorum = ControllerQuorum(workspace, tool_server, ["ours", "java", "ours"])
+        quorum.format()
+        quorum.start()
+        quorum.leader()
+        wait_for_registrations(quorum)
+        report = _status("--no-history", "--digest", "--bootstrap-controller", quorum.address_list)
+        states = {row["id"]: row for row in report["states"]}
+        ours = {id for id, controller in quorum.controllers.items() if isinstance(controller, OurController)}
+        assert set(states) == set(quorum.ports)
+        (state,) = {(states[id]["end_offset"], states[id]["digest"]) for id in ours}
+        assert None not in state
+        assert {states[id]["problem"] for id in set(states) - ours} == {NOT_SERVED}
+        assert report["states_differ"] == ""
 
 
 def _run(*words: str) -> str:

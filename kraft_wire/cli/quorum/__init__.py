@@ -7,7 +7,7 @@ inputs don't fit: other clusters, a majority that is left, a plan that was chang
 7 a leader, or another process, is at work; 8 not confirmed; 9 the folder isn't what the plan says; 10 the
 newcomer lags; 11 the target would join again; 12 it isn't known whether the change was made; 13 the
 registration is still there; 14 the leader refuses; 15 something is in the way; 16 the quorum
-never had a node with this id; 17 the cluster is split.
+never had a node with this id; 17 the cluster is split; 18 the states of two nodes differ.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ EXIT_REFUSED: Final = 14
 EXIT_IN_THE_WAY: Final = 15
 EXIT_UNKNOWN_NODE: Final = 16
 EXIT_SPLIT: Final = 17
+EXIT_DIVERGED: Final = 18
 
 
 class NoAnswer(CommandError):

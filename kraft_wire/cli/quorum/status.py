@@ -9,7 +9,7 @@ import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
 from kraft_wire.cli.output import print_lines
-from kraft_wire.cli.quorum import EXIT_NO_LEADER, EXIT_SPLIT, NoAnswer, Unfit
+from kraft_wire.cli.quorum import EXIT_DIVERGED, EXIT_NO_LEADER, EXIT_SPLIT, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
     AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
@@ -33,12 +33,14 @@ from kraft_wire.cli.quorum.status_report import (
     report_of_folders,
     report_of_leader,
 )
+from kraft_wire.cli.quorum.status_states import note_states
 from kraft_wire.cli.quorum.status_text import text_of
 from kraft_wire.client.at_once import at_once
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.client.state_digests import states_of
 from kraft_wire.client.survey import NodeAnswer, confirmed_leaders, setting_of, survey
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
@@ -52,6 +54,7 @@ def quorum_status(
     stale: bool = False,
     from_dir: Sequence[Path] = (),
     no_history: bool = False,
+    digest: bool = False,
     json: bool = False,
     command_config: Path | None = None,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
@@ -61,13 +64,15 @@ def quorum_status(
     Exit statuses: 0 shown; 2 wrong usage; 3 no controller answers; 4 controllers answer, and none leads (what
     each of them knows is shown then); 5 a folder or the file of --command-config can't be read; 6 the
     controllers or folders are of several clusters; 17 the cluster is split: two controllers lead, or
-    committed records differ (it is shown then); 130 interrupted; 1 anything else. With --stale, it is not 4
-    but 0 as soon as one controller answers.
+    committed records differ (it is shown then); 18 with --digest, the states of two nodes differ (it is shown
+    then); 130 interrupted; 1 anything else. With --stale, it is not 4 but 0 as soon as one controller
+    answers.
 
     For example:
 
         kraft-wire quorum status --bootstrap-controller c1:9093,c2:9093,c3:9093
         kraft-wire quorum status --bootstrap-controller c2:9093,c3:9093 --stale
+        kraft-wire quorum status --bootstrap-controller c1:9093 --no-history --digest
         kraft-wire quorum status --from-dir /var/lib/kafka/metadata
 
     Parameters
@@ -81,6 +86,9 @@ def quorum_status(
         changed, and the controller may be running.
     no_history
         Leave out the history of the voters, for which the leader's whole log is read.
+    digest
+        Compare the metadata in the memory of all controllers, as it is at one offset, by a digest. Only nodes
+        of kraft-wire answer. Give the address of a `kraft-wire observe` to include it.
     json
         Print one JSON object instead of text.
     command_config
@@ -88,21 +96,31 @@ def quorum_status(
     timeout_ms
         How long to look for the leader, and how long to wait for one controller.
     """
-    if bool(from_dir) == (bootstrap_controller is not None):
-        raise UsageError(f"give either {OPTION} or --from-dir")
+    _check_options(bootstrap_controller, from_dir, stale=stale, digest=digest)
     if bootstrap_controller is None:
-        if stale:
-            raise UsageError(f"--stale goes with {OPTION}")
         return _show(_from_folders(from_dir), json)
     settings = settings_of(bootstrap_controller, command_config, timeout_ms)
     with client_errors():
-        return _show_stale(settings, json) if stale else _show_led(settings, json, not no_history)
+        if stale:
+            return _show_stale(settings, json)
+        return _show_led(settings, json, with_history=not no_history, with_states=digest)
 
 
-def _show_led(settings: QuorumSettings, json: bool, with_history: bool) -> int:
+def _check_options(
+    bootstrap_controller: str | None, from_dir: Sequence[Path], *, stale: bool, digest: bool
+) -> None:
+    if bool(from_dir) == (bootstrap_controller is not None):
+        raise UsageError(f"give either {OPTION} or --from-dir")
+    if digest and stale:
+        raise UsageError("--digest needs the leader, and --stale doesn't look for it: leave one of them out")
+    if bootstrap_controller is None and (digest or stale):
+        raise UsageError(f"{'--digest' if digest else '--stale'} goes with {OPTION}")
+
+
+def _show_led(settings: QuorumSettings, json: bool, *, with_history: bool, with_states: bool) -> int:
     try:
         with QuorumClient(settings) as quorum:
-            report = _from_leader(settings, quorum, with_history)
+            report = _from_leader(settings, quorum, with_history=with_history, with_states=with_states)
     except QuorumUnreachable as error:
         return _show_leaderless(settings, error, json)
     return _show(report, json)
@@ -114,6 +132,9 @@ def _show(report: StatusReport, json: bool) -> int:
     if report.split:
         complain(report.split)
         return EXIT_SPLIT
+    if report.states_differ:
+        complain(report.states_differ)
+        return EXIT_DIVERGED
     return EXIT_OK
 
 
@@ -150,7 +171,9 @@ def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: b
     return EXIT_NO_LEADER
 
 
-def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: bool) -> StatusReport:
+def _from_leader(
+    settings: QuorumSettings, quorum: QuorumClient, *, with_history: bool, with_states: bool
+) -> StatusReport:
     cluster_id = quorum.cluster_id()
     described = quorum.describe_quorum()
     (leader,) = survey(settings, [quorum.answered_by])
@@ -166,23 +189,40 @@ def _from_leader(settings: QuorumSettings, quorum: QuorumClient, with_history: b
             is_whole = False
             notes.append(f"the history of the voters is incomplete: {error}")
     known = known_of(leader, history if is_whole else None)
-    auto_join = _auto_join(settings, described, known)
-    report = report_of_leader(cluster_id, described, known, auto_join)
+    addresses = _addresses(described, known)
+    report = report_of_leader(cluster_id, described, known, _auto_join(settings, addresses))
     report.history = history_rows(history.changes)
     report.notes += notes
     asked = {leader.address, *settings.bootstrap}
     others = survey(settings, [address for address in known.addresses.values() if address not in asked])
     of_cluster = [answer for answer in others if answer.cluster_id in (None, cluster_id)]
     note_leaders(report, confirmed_leaders(settings, [leader, *given, *of_cluster]))
+    if with_states:
+        ids = {address: id for id, address in addresses.items()}
+        _compare_states(settings, quorum.describe_quorum(), cluster_id, report, ids)
     return report
 
 
-def _auto_join(settings: QuorumSettings, described: QuorumDescription, known: KnownOfLog) -> dict[int, bool]:
-    """Ask every controller whose address is known for its own setting."""
+def _addresses(described: QuorumDescription, known: KnownOfLog) -> dict[int, Address]:
+    """Return the addresses of the controllers, by id, as far as they are known."""
     points = {id: points[0] for id, points in described.endpoints.items() if points}
-    addresses = {
-        **known.addresses,
-        **{id: Address(point.host, point.port) for id, point in points.items()},
-    }
+    return {**known.addresses, **{id: Address(point.host, point.port) for id, point in points.items()}}
+
+
+def _compare_states(
+    settings: QuorumSettings,
+    described: QuorumDescription,
+    cluster_id: str,
+    report: StatusReport,
+    ids: dict[Address, int],
+) -> None:
+    asked = list(dict.fromkeys([*ids, *settings.bootstrap]))
+    leader = described.leader
+    log_end_offset = described.high_watermark if leader is None else leader.log_end_offset
+    note_states(report, states_of(settings, asked, cluster_id, log_end_offset), ids)
+
+
+def _auto_join(settings: QuorumSettings, addresses: dict[int, Address]) -> dict[int, bool]:
+    """Ask these controllers for their own setting."""
     values = at_once(lambda node: setting_of(settings, node[1], node[0], AUTO_JOIN), list(addresses.items()))
     return {id: value == "true" for id, value in zip(addresses, values, strict=True) if value is not None}

@@ -77,12 +77,25 @@ class LeaderRow(msgspec.Struct):
     voters: list[int] = []
 
 
+class StateRow(msgspec.Struct):
+    """The state of a node below ``end_offset``: the digest of its records, and their number. ``problem`` says
+    why there is none. ``id`` is None if the node at the address didn't say it, and no controller has it."""
+
+    id: int | None
+    address: str
+    end_offset: int | None = None
+    formula: int | None = None
+    record_count: int | None = None
+    digest: str | None = None
+    problem: str = ""
+
+
 class StatusReport(msgspec.Struct):
     """The output of --json. ``may_fail`` is how many more voters may fail, None if it can't be known.
 
     ``leader_id`` is the node that leads by its own account; ``last_known_leader_id`` may be gone. ``leaders``
     are all that lead, the one of the latest epoch first. ``split`` says why the cluster is split; it is empty
-    if it isn't.
+    if it isn't. ``states`` are what --digest asks for, and ``states_differ`` says which of them differ.
     """
 
     cluster_id: str | None = None
@@ -97,6 +110,8 @@ class StatusReport(msgspec.Struct):
     replicas: list[ReplicaRow] = []
     notes: list[str] = []
     history: list[VotersRow] = []
+    states: list[StateRow] = []
+    states_differ: str = ""
 
 
 # --- from the leader

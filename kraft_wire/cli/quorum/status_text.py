@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kraft_wire.cli.quorum.status_report import BROKER, UNKNOWN, ReplicaRow, StatusReport, time_text
+from kraft_wire.cli.quorum.status_report import (
+    BROKER,
+    UNKNOWN,
+    ReplicaRow,
+    StateRow,
+    StatusReport,
+    time_text,
+)
 from kraft_wire.raft.recovery.evidence import BEFORE_THE_LOG
 
 
@@ -32,6 +39,17 @@ def text_of(report: StatusReport) -> Iterator[str]:
             ids = ", ".join(map(str, row.voters))
             change = f"  ({row.change})" if row.change else ""
             yield f"  {where}, epoch {row.epoch}, {row.time}: {ids}{change}"
+    if report.states:
+        yield ""
+        yield from _states(report.states)
+
+
+def _states(rows: Sequence[StateRow]) -> Iterator[str]:
+    yield "State of the metadata:"
+    for row in rows:
+        name = f"at {row.address}" if row.id is None else f"node {row.id}"
+        digest = f"{row.digest} at offset {row.end_offset} ({row.record_count} records)"
+        yield f"  {name}: {row.problem or digest}"
 
 
 def _leader_text(report: StatusReport) -> str:

@@ -53,6 +53,18 @@ class WriteSnapshot(msgspec.Struct, frozen=True):
     is_urgent: bool
 
 
+class MakeDigest(msgspec.Struct, frozen=True):
+    """Make a digest of this metadata, as it is below ``end_offset``, and report ``DigestMade`` or
+    ``DigestFailed``.
+
+    The metadata may change after this step. What is applied already and isn't below ``end_offset`` can be
+    undone: in a copy.
+    """
+
+    metadata: MetadataState
+    end_offset: int
+
+
 class FreeState(msgspec.Struct, frozen=True):
     """Free this metadata in many short steps. The node doesn't use it any more."""
 
@@ -154,6 +166,7 @@ NodeEffect = (
     | ReplyCommitted
     | FindTimestamps
     | WriteSnapshot
+    | MakeDigest
     | FreeState
     | NodeNotice
 )

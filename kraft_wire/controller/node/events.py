@@ -71,3 +71,16 @@ class SnapshotFailed(msgspec.Struct, frozen=True):
     """The snapshot of a ``WriteSnapshot`` could not be made."""
 
     snapshot_id: SnapshotId
+
+
+class DigestMade(msgspec.Struct, frozen=True):
+    """What ``MakeDigest`` asked for: a digest of ``record_count`` records (``metadata.digest``)."""
+
+    digest: bytes
+    record_count: int
+
+
+class DigestFailed(msgspec.Struct, frozen=True):
+    """The digest of a ``MakeDigest`` could not be made."""
+
+    reason: str

@@ -38,6 +38,10 @@ def _write_snapshot(ports: NodePorts, effect: nx.WriteSnapshot) -> None:
     ports.snapshots.write(effect.snapshot_id, is_urgent=effect.is_urgent)
 
 
+def _make_digest(ports: NodePorts, effect: nx.MakeDigest) -> None:
+    ports.snapshots.digest_state(effect.metadata, effect.end_offset)
+
+
 def _free_state(ports: NodePorts, effect: nx.FreeState) -> None:
     ports.snapshots.free_state(effect.metadata)
 
@@ -52,6 +56,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.ReplyCommitted: _reply_committed,
     nx.FindTimestamps: _find_timestamps,
     nx.WriteSnapshot: _write_snapshot,
+    nx.MakeDigest: _make_digest,
     nx.FreeState: _free_state,
     nx.Activated: _notice,
     nx.FirstWrite: _notice,

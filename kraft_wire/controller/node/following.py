@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.node.effects import FreeState, ReadCommitted, ReplayStopped
 from kraft_wire.controller.node.events import CommittedBatches, StateLoaded, StateTooNew
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
-from kraft_wire.log.batch import Batch
+from kraft_wire.log.batch import Batch, BatchHeader
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.errors import RecordTooNew
 
@@ -18,6 +20,9 @@ class LogFollower:
     ``applied_end`` is the offset after the last applied record. At most one read is in progress, and none
     while a snapshot is loaded. ``stopped`` is set if a committed record is one of a newer release: then
     nothing is read any more, until a snapshot replaces the state (Zeebe's ZEP-007, rolling upgrades).
+
+    Nothing more is applied in a step after the first batch that ends at or after ``pause_at``. It is
+    ``paused_after`` that batch until ``resume``, in the next step.
     """
 
     def __init__(
@@ -25,10 +30,14 @@ class LogFollower:
     ) -> None:
         self.applied_end = start_offset
         self.stopped: ReplayStopped | None = None
+        self.pause_at: int | None = None
+        self.paused_after: BatchHeader | None = None
         self._state = state
         self._snapshots = snapshots
         self._outbox = outbox
         self._reading_to: int | None = None
+        self._read: deque[Batch] = deque()
+        self._read_end = 0
         self._loading: SnapshotId | None = None
 
     @property
@@ -56,10 +65,21 @@ class LogFollower:
         """
         if self.is_loading:
             return False
-        for batch in event.batches:
+        self._read.extend(event.batches)
+        self._read_end = event.end_offset
+        return self.resume()
+
+    def resume(self) -> bool:
+        """Apply the batches that were read and aren't applied yet. Returns whether the read is complete."""
+        self.paused_after = None
+        while self._read and self.paused_after is None:
+            batch = self._read.popleft()
             if not self.apply(batch):
+                self._read.clear()
                 return False
-        if self._reading_to is None or event.end_offset < self._reading_to:
+            if self.pause_at is not None and self.applied_end >= self.pause_at:
+                self.paused_after = batch.header
+        if self.paused_after or self._reading_to is None or self._read_end < self._reading_to:
             return False
         self._reading_to = None
         return True
@@ -90,6 +110,8 @@ class LogFollower:
         """Stop reading until the state of this snapshot is loaded."""
         self._loading = snapshot_id
         self._reading_to = None
+        self._read.clear()
+        self.paused_after = None
 
     def state_too_new(self, event: StateTooNew) -> None:
         """Keep the old state, because that of the snapshot can't be loaded. Only the snapshot that was

@@ -18,6 +18,7 @@ from kraft_wire.controller.decision.context import Authorizer, Context, Controll
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.node.consumer_reads import ConsumerReads
 from kraft_wire.controller.node.decisions import Decisions
+from kraft_wire.controller.node.digests import Digests
 from kraft_wire.controller.node.effects import (
     NodeEffect,
     ReplayContinues,
@@ -28,6 +29,8 @@ from kraft_wire.controller.node.events import (
     ApiRequest,
     Caller,
     CommittedBatches,
+    DigestFailed,
+    DigestMade,
     SnapshotFailed,
     StateLoaded,
     StateTooNew,
@@ -52,6 +55,8 @@ NodeEvent = (
     raft_events.Event
     | ApiRequest
     | CommittedBatches
+    | DigestFailed
+    | DigestMade
     | SnapshotFailed
     | StateLoaded
     | StateTooNew
@@ -98,7 +103,8 @@ class Node:
         )
         self._follower = LogFollower(state, self._snapshots, self._outbox, start_offset)
         self._consumers = ConsumerReads(core, state, self._outbox)
-        self._raft = RaftDriver(core, self._outbox, self._follower, self._react)
+        self._digests = Digests(core, state, self._outbox, self._follower)
+        self._raft = RaftDriver(core, self._outbox, self._follower, self._react, self._note_appended)
         self._decisions = Decisions(core, state, self._outbox, apis, self._raft, self._context)
         self._requests = RequestRouter(
             core,
@@ -106,6 +112,7 @@ class Node:
             self._outbox,
             self._decisions,
             self._consumers,
+            self._digests,
             self._raft,
             self._context,
             self._copy_raft_state,
@@ -147,6 +154,8 @@ class Node:
             self._decisions.next_deadline_ms(),
             self._snapshots.deadline_ms(),
             self._consumers.next_deadline_ms(),
+            self._digests.next_deadline_ms(),
+            self._outbox.now.monotonic_ms if self._follower.paused_after else None,
             self._registrar.next_deadline_ms(self.state) if self._registers else None,
         ):
             if deadline is not None and (earliest is None or deadline < earliest):
@@ -166,12 +175,19 @@ class Node:
 
     def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
         """Process one event. Returns the effects in the order in which they must be executed."""
-        self._outbox.begin_step(now)
+        self._begin_step(now)
         match event:
             case ApiRequest():
                 self._requests.serve(event)
-            case CommittedBatches() | TimestampsFound() | StateLoaded() | StateTooNew():
-                self._take_what_was_read(event)
+            case (
+                CommittedBatches()
+                | DigestFailed()
+                | DigestMade()
+                | StateLoaded()
+                | StateTooNew()
+                | TimestampsFound()
+            ):
+                self._take_what_was_asked_for(event)
             case SnapshotFailed() | raft_events.SnapshotWritten():
                 self._end_snapshot(event)
             case raft_events.ResponseReceived(request_id) | raft_events.RequestFailed(request_id):
@@ -180,6 +196,7 @@ class Node:
             case raft_events.RequestAbandoned(token):
                 self._consumers.abandon(token)
                 self._decisions.abandon(token)
+                self._digests.abandon(token)
                 self._raft.drive(event)
             case raft_events.ShutDown():
                 self._decisions.stop_periodic_tasks()
@@ -197,21 +214,31 @@ class Node:
             case _:
                 self._raft.drive(event)
         self._note_replay()
+        self._digests.go_on(self.applied_end, is_active=self.is_active)
         if self.is_active:
             self._decisions.answer_known()
         elif self._registers:
             self._register()
         return self._outbox.effects
 
+    def _begin_step(self, now: Now) -> None:
+        self._outbox.begin_step(now)
+        if self._follower.paused_after:
+            self._raft.run_overdue_timers()
+            self._go_on_following(is_read=self._follower.resume())
+
     @property
     def _registers(self) -> bool:
         """Whether this node registers itself with the active controller, and would see that in the log."""
         return not (self.is_active or self.core.is_observer_only) and self.replay_stopped is None
 
-    def _take_what_was_read(
-        self, event: CommittedBatches | TimestampsFound | StateLoaded | StateTooNew
+    def _take_what_was_asked_for(
+        self,
+        event: CommittedBatches | DigestFailed | DigestMade | StateLoaded | StateTooNew | TimestampsFound,
     ) -> None:
         match event:
+            case DigestFailed() | DigestMade():
+                self._digests.took(event)
             case CommittedBatches():
                 self._apply_committed(event)
             case TimestampsFound():
@@ -270,6 +297,11 @@ class Node:
         if self.is_active:
             self._decisions.deactivate()
             self._follower.applied_end = max(self._follower.applied_end, self._high_watermark)
+            self._digests.lost_leadership(self.applied_end)
+
+    def _note_appended(self, batch: raft_effects.AppendBatch) -> None:
+        if self.is_active:
+            self._digests.appended(batch)
 
     # The committed log.
 
@@ -281,7 +313,10 @@ class Node:
 
     def _apply_committed(self, event: CommittedBatches) -> None:
         self._raft.run_overdue_timers()
-        if self._follower.apply_committed(event):
+        self._go_on_following(is_read=self._follower.apply_committed(event))
+
+    def _go_on_following(self, *, is_read: bool) -> None:
+        if is_read:
             self._follow()
             self._snapshot_if_due()
 

@@ -30,6 +30,10 @@ class NodeSnapshotPort(SnapshotPort, Protocol):
         """Write a snapshot of everything below its end offset, then report ``SnapshotWritten`` or
         ``SnapshotFailed``. Unless it is urgent, other work comes first."""
 
+    def digest_state(self, metadata: MetadataState, end_offset: int) -> None:
+        """Make a digest of the metadata as it is now, without what was applied from ``end_offset`` on, then
+        report ``DigestMade`` or ``DigestFailed``."""
+
     def free_state(self, metadata: MetadataState) -> None:
         """Free metadata that another snapshot's has replaced, in short steps."""
 

@@ -15,15 +15,22 @@ Reaction = effects.HighWatermarkAdvanced | effects.BecameLeader | effects.LostLe
 
 
 class RaftDriver:
-    """The raft core as the rest of the node uses it. ``react`` is called with each ``Reaction``."""
+    """The raft core as the rest of the node uses it. ``react`` is called with each ``Reaction``, and
+    ``appended`` with each batch that is appended to the log."""
 
     def __init__(
-        self, core: RaftCore, outbox: Outbox, follower: LogFollower, react: Callable[[Reaction], None]
+        self,
+        core: RaftCore,
+        outbox: Outbox,
+        follower: LogFollower,
+        react: Callable[[Reaction], None],
+        appended: Callable[[effects.AppendBatch], None],
     ) -> None:
         self._core = core
         self._outbox = outbox
         self._follower = follower
         self._react = react
+        self._appended = appended
         self._uncommitted_bytes = 0
 
     def drive(self, event: Event) -> None:
@@ -47,6 +54,7 @@ class RaftDriver:
                     continue
                 case effects.AppendBatch(data=data):
                     self._uncommitted_bytes += len(data)
+                    self._appended(effect)
                 case effects.InstallSnapshot(snapshot_id):
                     self._follower.snapshot_installed(snapshot_id)
             self._outbox.emit(effect)

@@ -10,12 +10,14 @@ from kraft_wire.controller.decision.context import Context, refused
 from kraft_wire.controller.forwarding import envelope
 from kraft_wire.controller.node.consumer_reads import ConsumerReads, is_consumer_fetch
 from kraft_wire.controller.node.decisions import Decisions
+from kraft_wire.controller.node.digests import Digests
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.controller.node.outbox import Outbox
 from kraft_wire.controller.node.raft_driver import RaftDriver
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
+from kraft_wire.protocol.own_messages.state_digest_request import StateDigestRequest
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import RpcRequest
@@ -31,6 +33,7 @@ class RequestRouter:
         outbox: Outbox,
         decisions: Decisions,
         consumers: ConsumerReads,
+        digests: Digests,
         raft: RaftDriver,
         make_context: Callable[[Caller], Context],
         copy_raft_state: Callable[[], None],
@@ -41,6 +44,7 @@ class RequestRouter:
         self._outbox = outbox
         self._decisions = decisions
         self._consumers = consumers
+        self._digests = digests
         self._raft = raft
         self._make_context = make_context
         self._copy_raft_state = copy_raft_state
@@ -74,6 +78,8 @@ class RequestRouter:
                 self._serve_envelope(request)
             case AnsweredBy.NODE if request.api_key == ListOffsetsRequest.API_KEY:
                 self._consumers.serve_list_offsets(request, context)
+            case AnsweredBy.NODE if request.api_key == StateDigestRequest.API_KEY:
+                self._digests.serve(request)
             case AnsweredBy.NODE:
                 raise InvariantViolated(f"{api.name} has no answer in the node")
 

@@ -9,11 +9,23 @@ from collections.abc import Callable
 
 import trio
 
-from kraft_wire.controller.node.events import SnapshotFailed, StateLoaded, StateTooNew
+from kraft_wire.controller.node.events import (
+    DigestFailed,
+    DigestMade,
+    SnapshotFailed,
+    StateLoaded,
+    StateTooNew,
+)
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.errors import RecordTooNew
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.events import SnapshotRejected, SnapshotVerified
+from kraft_wire.server.digest_process import (
+    DigestProcessFailed,
+    ForkedDigest,
+    digest_from,
+    fork_digest,
+)
 from kraft_wire.server.ports.background import Background, Feed
 from kraft_wire.server.reports import files
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
@@ -101,7 +113,29 @@ class SnapshotFiles:
     def free_state(self, metadata: MetadataState) -> None:
         self._background.start(_free, metadata)
 
-    # The snapshots of this node's own state.
+    # Digests and snapshots of this node's own state.
+
+    def digest_state(self, metadata: MetadataState, end_offset: int) -> None:
+        try:
+            child = fork_digest(metadata, end_offset)
+        except OSError as error:
+            self._digest_failed(end_offset, f"no process can be forked: {error}")
+            return
+        self._background.start(self._wait_for_digest, child, end_offset)
+
+    async def _wait_for_digest(self, child: ForkedDigest, end_offset: int) -> None:
+        started = trio.current_time()
+        try:
+            made = await digest_from(child)
+        except DigestProcessFailed as error:
+            self._digest_failed(end_offset, str(error))
+            return
+        files.report_digest(end_offset, made, round((trio.current_time() - started) * 1000))
+        self._feed(DigestMade(made.digest, made.record_count))
+
+    def _digest_failed(self, end_offset: int, reason: str) -> None:
+        files.report_failed_digest(end_offset, reason)
+        self._feed(DigestFailed(reason))
 
     def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         self._background.start(self._write, snapshot_id, is_urgent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.digest import StateDigest
 from kraft_wire.raft.events import SnapshotWritten
 from kraft_wire.server.logging import get_logger
 
@@ -45,3 +46,19 @@ def report_failed_snapshot(snapshot_id: SnapshotId, error: Exception, *, is_supe
         )
     else:
         log.error("snapshot failed", end_offset=snapshot_id.end_offset, error=str(error))
+
+
+def report_digest(end_offset: int, made: StateDigest, took_ms: int) -> None:
+    """Log the digest of this node's state at an offset."""
+    log.info(
+        "state digest",
+        end_offset=end_offset,
+        digest=made.digest.hex(),
+        records=made.record_count,
+        took_ms=took_ms,
+    )
+
+
+def report_failed_digest(end_offset: int, reason: str) -> None:
+    """Log that no digest was made of this node's state."""
+    log.warning("state digest failed", end_offset=end_offset, reason=reason)

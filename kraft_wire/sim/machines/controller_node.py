@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.controller.apis import OUR_CONTROLLER_APIS
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.decision.work import SliceLimits
@@ -110,7 +110,7 @@ class ControllerNode(SimNode):
             core,
             state,
             entropy,
-            CONTROLLER_APIS,
+            OUR_CONTROLLER_APIS,
             start_offset=0 if latest is None else latest.id.end_offset,
             bootstrap=bootstrap_records(
                 overrides=None if self.has_elr else {ELIGIBLE_LEADER_REPLICAS_VERSION: 0},

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, TaskFailed, WorkFailed
-from kraft_wire.controller.node.events import StateLoaded, TimestampsFound
+from kraft_wire.controller.node.events import DigestFailed, DigestMade, StateLoaded, TimestampsFound
 from kraft_wire.controller.reading.timestamp_lookup import find_timestamps
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.metadata.digest import digest_of
+from kraft_wire.metadata.errors import UnwritableMetadata
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.raft.effects import Notice
 from kraft_wire.sim.checkers.violations import Violation
@@ -65,6 +67,12 @@ class ControllerSnapshots(SimSnapshots):
         loaded = StateLoaded(snapshot_id, state_in(node.disk.snapshots[snapshot_id], node.release.value))
         node.after(node.chance.randrange(MS, 500 * MS), node.take, loaded)
 
+    def digest_state(self, metadata: MetadataState, end_offset: int) -> None:
+        """Make the digest now and report it later. Nothing is undone: the state is the node's own."""
+        node = self._controller
+        made = _digest_of(metadata, end_offset)
+        node.after(node.chance.randrange(MS, 500 * MS), node.take, made)
+
     def free_state(self, metadata: MetadataState) -> None:
         """Empty it, so that whoever still uses it is found."""
         for _ in metadata.free_in_pieces():
@@ -72,3 +80,13 @@ class ControllerSnapshots(SimSnapshots):
 
     def write(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> None:
         self._controller.write_own_snapshot(snapshot_id)
+
+
+def _digest_of(metadata: MetadataState, end_offset: int) -> DigestMade | DigestFailed:
+    if metadata.last_applied_offset >= end_offset:
+        return DigestFailed("the state is ahead of the offset")
+    try:
+        made = digest_of(metadata)
+    except UnwritableMetadata as error:
+        return DigestFailed(str(error))
+    return DigestMade(made.digest, made.record_count)

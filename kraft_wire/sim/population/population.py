@@ -16,6 +16,7 @@ from kraft_wire.sim.network.connections import CLUSTER_ID, Faults
 from kraft_wire.sim.population.administrators import Administrator
 from kraft_wire.sim.population.brokers import BrokerWorld, SimBroker
 from kraft_wire.sim.population.clients import Clients
+from kraft_wire.sim.population.inspectors import Inspector
 from kraft_wire.sim.randomness import stream
 from kraft_wire.sim.scheduler import MS
 
@@ -23,7 +24,7 @@ NEVER_US = 10**15
 
 
 class Population:
-    """The brokers of a run, which faults hit, and one administrator."""
+    """The brokers of a run, which faults hit, one administrator, and in some runs one inspector."""
 
     def __init__(self, cluster: Cluster) -> None:
         options = cluster.options
@@ -55,6 +56,8 @@ class Population:
         self.administrator = Administrator(
             self._world, chance, options.proposals_per_second, options.most_partitions
         )
+        inspector = Inspector(self._world, stream(options.seed, "inspector"))
+        self.inspector = inspector if options.has_inspector else None
         self._absent = chance.sample(list(self.brokers.values()), min(1, len(self.brokers)))
         self._known_by_all = 0
         self._scheduler = cluster.scheduler
@@ -63,6 +66,8 @@ class Population:
         for broker in self.brokers.values():
             self._scheduler.after(2_000 * MS, self._start_first, broker)
         self.administrator.start()
+        if self.inspector is not None:
+            self.inspector.start()
 
     def _start_first(self, broker: SimBroker) -> None:
         """Start a broker, unless the faults are over: then it runs already, or is to stay absent."""
@@ -71,6 +76,8 @@ class Population:
 
     def stop(self) -> None:
         self.administrator.stop()
+        if self.inspector is not None:
+            self.inspector.stop()
 
     def calm(self) -> None:
         """End the faults of brokers, but kill one: controllers have to notice that (KAFKA-18138)."""
@@ -107,6 +114,8 @@ class Population:
         loaded = MetadataState.from_snapshot(records, self.committed.end_offset - 1)
         if not state_hash(state) == state_hash(again) == state_hash(loaded):
             raise Violation("EqualState", f"replayed again the log makes another state: {records}")
+        if self.inspector is not None:
+            self.inspector.check_log(self.committed.records)
 
     def unsettled(self) -> str | None:
         """Return what has not recovered yet, as text (EventuallyUnfenced, EventuallyMetadataConverges)."""
