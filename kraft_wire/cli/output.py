@@ -30,5 +30,26 @@ def print_lines(lines: Iterable[str]) -> None:
         stdout.flush()
 
 
+def print_text(lines: Iterable[str]) -> None:
+    """Write lines for people to stdout. What isn't printable is shown, as ``\\x1b``: names in a log may have
+    been made to deceive whoever reads them on a terminal.
+
+    Raises CommandError if stdout is closed.
+    """
+    print_lines(map(printable, lines))
+
+
+def printable(line: str) -> str:
+    """Return a line in which characters that aren't printable are shown as Python writes them; tabulators
+    stay."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() or each == "\t" else _shown(each) for each in line)
+
+
+def _shown(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 def _encoded(lines: list[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -13,6 +13,7 @@ from cyclopts import App
 
 from kraft_wire.cli import main
 from kraft_wire.cli.app import app
+from kraft_wire.cli.output import printable
 from kraft_wire.cli.server import plain_arguments
 from kraft_wire.protocol.tier import tier
 
@@ -29,6 +30,10 @@ COMMANDS = (
     ("pipeline", "report"),
     ("pipeline", "restore"),
     ("pipeline", "run"),
+    ("exporters", "list"),
+    ("exporters", "pause"),
+    ("exporters", "resume"),
+    ("exporters", "reset"),
     ("storage", "format"),
     ("storage", "info"),
     ("storage", "random-uuid"),
@@ -262,3 +267,8 @@ def test_random_ids_are_ids_and_differ(capsys: Capture) -> None:
 def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
     words: Sequence[str] = [sys.executable, *arguments]
     return subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+
+
+def test_what_is_not_printable_is_shown_to_people_and_not_obeyed_by_their_terminal() -> None:
+    assert printable("a\x1b[2J b\r\nc\u202e") == r"a\x1b[2J b\r\nc\u202e"
+    assert printable("Zürich\t1\\2") == "Zürich\t1\\2"

@@ -9,7 +9,7 @@ import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.exporters.known import exporters_of, observer_at
-from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.output import print_text
 from kraft_wire.cli.quorum.changes.leader_client import leader_of
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.protocol.own_messages.exporter_positions_response import Position
@@ -76,7 +76,7 @@ def exporters_list(
         at = observer_at(observer)
         exporters = exporters_of(leader, at)
         report = report_of(str(at or leader.answered_by), leader.describe().high_watermark, exporters)
-    print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
+    print_text([msgspec.json.encode(report).decode()] if json else text_of(report))
     return EXIT_OK
 
 

@@ -25,7 +25,7 @@ AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 DEFAULT_TIMEOUT_MS: Final = 10_000
 START_A_MAJORITY: Final = (
     ". Start the voters that don't run: a majority must be up and reach each other. If a majority is lost for"
-    " good, begin with `kraft-wire quorum recover collect`"
+    " good, or has other addresses than the log says, begin with `kraft-wire quorum recover collect`"
 )
 SEE_STALE: Final = ". `kraft-wire quorum status --stale` shows what each controller knows"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError, complain
-from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.output import print_text
 from kraft_wire.cli.quorum import EXIT_DIVERGED, EXIT_NO_LEADER, EXIT_SPLIT, NoAnswer, Unfit
 from kraft_wire.cli.quorum.connecting import (
     AUTO_JOIN,
@@ -128,7 +128,7 @@ def _show_led(settings: QuorumSettings, json: bool, *, with_history: bool, with_
 
 def _show(report: StatusReport, json: bool) -> int:
     """Print a report, and return the exit status."""
-    print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
+    print_text([msgspec.json.encode(report).decode()] if json else text_of(report))
     if report.split:
         complain(report.split)
         return EXIT_SPLIT

@@ -85,6 +85,8 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     )
     if voter.key.id < 0 or not voter.key.directory_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "a voter needs a node id and a directory id")
+    if voter.key.id == quorum.config.node_id:
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the leader itself keeps its entry up to date")
     check_endpoints(voter.endpoints)
     if endpoint_at(voter.endpoints, quorum.config.listener) is None:
         raise ChangeRefused(

@@ -32,7 +32,12 @@ class ChangeRefused(RaftError):
 
 def check_endpoints(endpoints: Endpoints) -> None:
     """Raise ChangeRefused for endpoints that no controller has: Java's nodes end if the log has a blank name,
-    and the voters must fit into one batch of the log, whatever anybody asks for."""
+    terminals obey control characters, and the voters must fit into one batch of the log, whatever anybody
+    asks for."""
+    if not all(f"{each.listener}{each.host}".isprintable() for each in endpoints):
+        raise ChangeRefused(
+            ErrorCode.INVALID_REQUEST, "the name of a listener or a host has a character that isn't printable"
+        )
     for each in endpoints:
         if not each.listener.strip() or not each.host.strip() or not 0 < each.port <= MAX_PORT:
             raise ChangeRefused(

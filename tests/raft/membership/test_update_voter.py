@@ -76,6 +76,8 @@ def test_leader_updates_voter() -> None:
         [Listener(name=" ", host="h", port=1)],
         [Listener(name="OTHER", host=" ", port=1)],
         [Listener(name="OTHER", host="h", port=0)],
+        [Listener(name="OTHER", host="h\x1b[2J", port=1)],
+        [Listener(name="OTHER\n", host="h", port=1)],
     ],
     ids=[
         "too many listeners",
@@ -86,6 +88,8 @@ def test_leader_updates_voter() -> None:
         "a blank name",
         "a blank host",
         "no port",
+        "a host that clears the screen",
+        "a name with a line feed",
     ],
 )
 def test_endpoints_that_no_controller_has_are_refused(listeners: list[Listener]) -> None:
@@ -93,6 +97,15 @@ def test_endpoints_that_no_controller_has_are_refused(listeners: list[Listener])
     request = update_request(quorum.followers()[0], quorum.leader.running.epoch)
     asked = Asked(quorum.leader, msgspec.structs.replace(request, listeners=[*request.listeners, *listeners]))
     assert asked.error is ErrorCode.INVALID_REQUEST
+
+
+def test_nobody_tells_the_leader_its_own_entry() -> None:
+    """It would keep a wrong one until its epoch ends, and its voters couldn't reach it then."""
+    quorum = with_observers(3, 0)
+    before = quorum.leader.running.voters
+    asked = _ask(quorum, quorum.leader, port=1)
+    assert asked.error is ErrorCode.INVALID_REQUEST
+    assert quorum.leader.running.voters == before
 
 
 def test_an_entry_that_is_as_it_was_is_not_written_again() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
-from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.output import print_text
 from kraft_wire.cli.quorum import EXIT_IN_THE_WAY
 from kraft_wire.cli.quorum.connecting import (
     DEFAULT_TIMEOUT_MS,
@@ -85,7 +85,7 @@ def quorum_migrate(
         quorum = gather(settings, client, options)
     verdict = _judge(quorum, to, kafka_release)
     report = report_of(quorum, to, verdict, _again(options, kafka_release))
-    print_lines([msgspec.json.encode(report).decode()] if json else text_of(report))
+    print_text([msgspec.json.encode(report).decode()] if json else text_of(report))
     return EXIT_IN_THE_WAY if verdict.is_blocked else EXIT_OK
 
 

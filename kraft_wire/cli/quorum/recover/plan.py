@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
-from kraft_wire.cli.output import print_lines
+from kraft_wire.cli.output import print_text
 from kraft_wire.cli.quorum import Unfit
 from kraft_wire.cli.quorum.recover.files import read_collection, write_new
 from kraft_wire.raft.membership.voters import Endpoint
@@ -65,7 +65,7 @@ def recover_plan(
     static = {} if voters is None else parse_static_voters(voters)
     plan = _planned(files, keep=keep, addresses=addresses, without=without, static_voters=static)
     write_new(output, plan)
-    print_lines([*plan_lines(plan), f"Written: {output}, hash {plan.hash[:12]}"])
+    print_text([*plan_lines(plan), f"Written: {output}, hash {plan.hash[:12]}"])
     return EXIT_OK
 
 
