@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -89,6 +89,22 @@ def survey(settings: QuorumSettings, addresses: Iterable[Address] | None = None)
     connector = Connector(settings.security, timeout_s / SILENT_SHARE)
     wanted = settings.bootstrap if addresses is None else addresses
     return at_once(lambda address: _ask(connector, address, timeout_s), list(wanted))
+
+
+def with_named_leaders(
+    ask: Callable[[Sequence[Address]], list[NodeAnswer]], addresses: Iterable[Address]
+) -> list[NodeAnswer]:
+    """Return the answers of these controllers, and of the leaders that any of them names, until no new one is
+    named. A leader need not be among those that somebody knows of."""
+    answers: list[NodeAnswer] = []
+    asked: set[Address] = set()
+    wanted = sorted(set(addresses))
+    while wanted:
+        asked.update(wanted)
+        answers += ask(wanted)
+        named = {answer.leader_address for answer in answers if answer.leader_address is not None}
+        wanted = sorted(named - asked)
+    return answers
 
 
 def clusters_among(answers: Iterable[NodeAnswer]) -> dict[str, list[Address]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, confirm, interrupt
 from kraft_wire.cli.quorum.connecting import client_errors, settings_of
 from kraft_wire.cli.quorum.recover.files import read_plan
 from kraft_wire.cli.quorum.recover.plan import plan_lines
-from kraft_wire.client.survey import NodeAnswer, survey
+from kraft_wire.client.survey import NodeAnswer, survey, with_named_leaders
 from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError
 from kraft_wire.storage.errors import DiskFailed, FolderLocked
@@ -160,12 +161,13 @@ def _actions(plan: Plan, metadata_dir: Path, node_id: int, copy: FolderCopy) -> 
 
 
 def _refuse_if_led(plan: Plan, command_config: Path | None, timeout_ms: int) -> None:
-    """Ask all voters, old and new. Raises AtWork if one leads, or if one can't be asked and is there."""
+    """Ask all voters, old and new, and the leaders that they name: the voters may have changed since the
+    folders were collected. Raises AtWork if one leads, or if one can't be asked and is there."""
     voters = (*plan.old_voters, *plan.voters)
     addresses = {Address(point.host, point.port) for voter in voters for point in voter.endpoints}
     settings = settings_of("localhost:1", command_config, timeout_ms)
     with client_errors():
-        answers = survey(settings, sorted(addresses))
+        answers = with_named_leaders(partial(survey, settings), addresses)
     for answer in answers:
         _check_answer(plan, answer)
 
