@@ -149,7 +149,8 @@ def _position(listener: str) -> int:
     """Return the exporter's position, 0 if it has none."""
     with urlopen(f"http://{listener}/metrics?name[]={POSITION}", timeout=PATIENCE_S) as answer:
         found = parsed(answer.read().decode(), PLAIN)
-    return int(found[POSITION].samples[0].value) if POSITION in found else 0
+    samples = found[POSITION].samples if POSITION in found else []
+    return int(samples[0].value) if samples else 0
 
 
 if __name__ == "__main__":
