@@ -9,7 +9,7 @@ Java believes anybody. Here a request only raises the epoch if that can help:
   started doesn't know yet whether there is a leader. It asks a voter that is said to be in a higher epoch,
   and only the answer counts, too.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
-  (KIP-853).
+  (KIP-853). Before that they get no vote either, and never do they delay this node's own election.
 
 A refused raise loses nothing: a node learns higher epochs from the answers to its own requests, which go to
 the voters that it knows and to the bootstrap servers. A raise that was believed can't be taken back: an

@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
-from kraft_wire.raft.door.claims import ask_caller, may_raise, take_raise
+from kraft_wire.raft.door.claims import ask_caller, is_believed, may_raise, take_raise
 from kraft_wire.raft.door.request_checks import (
     METADATA_PARTITION,
     is_other_cluster,
@@ -163,6 +163,8 @@ def _grant(quorum: QuorumState, asked: VotePartition) -> bool:
     if not quorum.is_log_complete:
         return False
     granted = state.grants_vote(candidate, is_up_to_date=is_up_to_date, is_pre_vote=asked.pre_vote)
+    if not asked.pre_vote and not (is_known_voter(quorum, candidate) or is_believed(quorum, candidate)):
+        return False
     if granted and not asked.pre_vote and quorum.epoch <= quorum.no_vote_up_to_epoch:
         _raise_epoch(quorum)
         return False
@@ -185,8 +187,9 @@ def _record_vote(quorum: QuorumState, candidate: ReplicaKey) -> None:
     state = quorum.state
     assert isinstance(state, (Unattached, Prospective))  # no other role grants a new vote
     deadline_ms = quorum.election_deadline_ms()
-    if quorum.is_only_voter and state.deadline_ms > quorum.now.monotonic_ms:
-        deadline_ms = state.deadline_ms  # a sole voter waits for another candidate once, not again and again
+    waits_once = quorum.is_only_voter or not is_known_voter(quorum, candidate)
+    if waits_once and state.deadline_ms > quorum.now.monotonic_ms:
+        deadline_ms = state.deadline_ms  # nobody from outside delays the election again and again
     quorum.become(Unattached(quorum.epoch, deadline_ms, state.leader_id, candidate))
 
 

@@ -19,6 +19,7 @@ from kraft_wire.raft.election.doubts import RAISE_DOUBT_MS
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
 from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import announcement
 from tests.raft.election.vote_requests import vote
@@ -341,3 +342,44 @@ def test_few_observers_are_remembered() -> None:
     leadership = leader.running._quorum.leadership
     assert leadership is not None
     assert len(leadership.observers) == MOST_OBSERVERS
+
+
+# While no leader is there.
+
+
+@pytest.mark.parametrize("kraft_version", [0, 1])
+def test_a_stranger_gets_no_vote_from_a_node_that_has_just_started(kraft_version: int) -> None:
+    """At its own epoch, too: no epoch has to be raised for it."""
+    quorum = settled(kraft_version=kraft_version)
+    node = quorum.followers()[0]
+    epoch = node.running.epoch + 1
+    for each in quorum.nodes.values():
+        each.crash()
+    node.election = ElectionState(-1, epoch)
+    node.start()
+    assert ask_vote(node, STRANGER, epoch) is ErrorCode.NONE
+    assert node.running.voted is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kraft_version", [0, 1])
+def test_votes_of_strangers_do_not_delay_the_election_for_ever(seed: int, kraft_version: int) -> None:
+    """One of three is left, and asked all the while. When the next one is back, they elect."""
+    quorum = settled(seed=seed, kraft_version=kraft_version)
+    left, back = quorum.followers()
+    quorum.leader.crash()
+    back.crash()
+
+    def pester(ms: int, until: Callable[[], bool] = lambda: False) -> bool:
+        for _ in range(ms // 500):
+            for node in (left, back):
+                if node.is_up:
+                    Asked(node, vote_of(STRANGER, node.running.epoch + 1))
+            quorum.run_for(500)
+            if until():
+                return True
+        return False
+
+    pester(7_000)
+    back.start()
+    assert pester(10_000, lambda: any(node.running.role is Role.LEADER for node in (left, back)))
