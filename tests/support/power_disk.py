@@ -45,8 +45,15 @@ class PowerDisk:
             os.close(fd)
 
     def restore_power(self) -> None:
-        """Mount the disk again; no process may be using it."""
+        """Mount the disk again; no process may be using it.
+
+        A copy of the image is mounted: the mount namespace of another process may hold the mount that has
+        failed, and Linux would return to it.
+        """
         self.unmount()
+        copy = self.image.with_suffix(".copy")
+        _run("cp", "--sparse=always", str(self.image), str(copy))
+        copy.replace(self.image)
         self.mount()
 
 

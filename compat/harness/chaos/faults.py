@@ -81,10 +81,12 @@ def without_power(arena: Arena, *victims: Controller) -> Iterator[None]:
         arena.disk(victim).cut_power()
     for victim in victims:
         victim.running_process.kill_with_children()
-    yield
-    for victim in victims:
-        arena.disk(victim).restore_power()
-        victim.start()
+    try:
+        yield
+    finally:
+        for victim in victims:
+            arena.disk(victim).restore_power()
+            victim.start()
 
 
 @contextmanager
