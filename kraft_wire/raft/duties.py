@@ -35,6 +35,8 @@ def send_due_requests(quorum: QuorumState) -> None:
         case Prospective() | Candidate() as nominee:
             moved_voter.send_update_if_due(quorum)
             campaign.ask_for_votes(quorum, nominee)
+            if isinstance(nominee, Prospective):
+                campaign.search_voters(quorum, nominee)
             replicate.ask_bootstrap_servers(quorum)
         case Unattached():
             moved_voter.send_update_if_due(quorum)

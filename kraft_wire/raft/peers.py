@@ -61,10 +61,20 @@ def discovery_peers(quorum: QuorumState) -> list[Peer]:
 
 def bootstrap_peers(quorum: QuorumState) -> list[Peer]:
     """Return controller.quorum.bootstrap.servers without this node and the voters."""
+    known = {(peer.host, peer.port) for peer in other_voters(quorum)}
+    return [peer for peer in other_bootstrap_servers(quorum) if (peer.host, peer.port) not in known]
+
+
+def other_bootstrap_servers(quorum: QuorumState) -> list[Peer]:
+    """Return controller.quorum.bootstrap.servers without this node."""
     own = {(endpoint.host, endpoint.port) for endpoint in quorum.config.endpoints}
-    known = own | {(peer.host, peer.port) for peer in other_voters(quorum)}
     return [
         Peer(FIRST_BOOTSTRAP_ID - number, host, port)
         for number, (host, port) in enumerate(quorum.config.bootstrap_servers)
-        if (host, port) not in known
+        if (host, port) not in own
     ]
+
+
+def is_bootstrap_server(peer: Peer) -> bool:
+    """Whether a node is known only as one of controller.quorum.bootstrap.servers."""
+    return FIRST_CLAIMED_ID < peer.id <= FIRST_BOOTSTRAP_ID

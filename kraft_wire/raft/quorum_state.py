@@ -7,7 +7,7 @@ epoch and the vote of a new role, and reports lost leadership.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -42,6 +42,8 @@ from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import Peer, VoterSet, peer_at
 from kraft_wire.raft.outgoing import Call, Outgoing
 from kraft_wire.raft.roles import DURABLE, Follower, Leader, Resigned, RoleState, Unattached, check_transition
+
+T = TypeVar("T")
 
 LEADER_RECORD_WAIT_MS: Final = 1000
 """The time after which quorum-state names a leader that was found in an epoch that it has already: a failover
@@ -282,9 +284,9 @@ class QuorumState:
         """Return the time by which a leader that answers now has to answer again."""
         return self.now.monotonic_ms + self.config.fetch_timeout_ms
 
-    def pick(self, peers: Sequence[Peer]) -> Peer:
-        """Return one of the peers at random. Raises IndexError for an empty sequence."""
-        return peers[self._below(len(peers))]
+    def pick(self, choices: Sequence[T]) -> T:
+        """Return one of the choices at random. Raises IndexError for an empty sequence."""
+        return choices[self._below(len(choices))]
 
     def _below(self, bound: int) -> int:
         return self._rng.below(bound) if bound > 1 else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 import msgspec
@@ -20,7 +21,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft.errors import IllegalTransition
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.majority import Tally
-from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey
+from kraft_wire.raft.membership.voters import Endpoints, Peer, ReplicaKey
 
 
 class Role(Enum):
@@ -88,6 +89,9 @@ TRANSITIONS: Final[Mapping[Role, Mapping[Role, EpochRule]]] = {
 DURABLE: Final = frozenset({Role.UNATTACHED, Role.CANDIDATE, Role.LEADER, Role.FOLLOWER})
 """The roles whose epoch and vote are on stable storage before the node acts in them. The others only forget
 state."""
+
+NOWHERE_ELSE: Final[Mapping[int, Peer]] = MappingProxyType({})
+"""All voters are at the addresses that the log has, as far as is known."""
 
 
 class FetchingSnapshot(msgspec.Struct):
@@ -173,7 +177,8 @@ class Prospective(msgspec.Struct, frozen=True):
     result.
 
     ``following`` is its state as a follower until now, None if it followed no leader. ``unaware`` are the
-    voters that don't know pre-votes.
+    voters that don't know pre-votes. ``tried`` are the pairs of a voter and a bootstrap server where it was
+    searched; ``found`` are the voters that answered there.
     """
 
     ROLE: ClassVar[Role] = Role.PROSPECTIVE
@@ -186,6 +191,8 @@ class Prospective(msgspec.Struct, frozen=True):
     voted: ReplicaKey | None = None
     following: Following | None = None
     unaware: frozenset[int] = frozenset()
+    tried: frozenset[tuple[int, Peer]] = frozenset()
+    found: Mapping[int, Peer] = NOWHERE_ELSE
 
     @property
     def election(self) -> ElectionState:
@@ -197,7 +204,8 @@ class Prospective(msgspec.Struct, frozen=True):
 
 class Candidate(msgspec.Struct, frozen=True):
     """A node that raised the epoch and voted for itself. ``asked_by_id`` are the voters that don't want its
-    directory id (KIP-853's draft: their kraft.version is 0)."""
+    directory id (KIP-853's draft: their kraft.version is 0). ``found`` are the voters that gave their
+    pre-votes at a bootstrap server."""
 
     ROLE: ClassVar[Role] = Role.CANDIDATE
 
@@ -209,6 +217,7 @@ class Candidate(msgspec.Struct, frozen=True):
     tally: Tally
     voted: ReplicaKey
     asked_by_id: frozenset[int] = frozenset()
+    found: Mapping[int, Peer] = NOWHERE_ELSE
 
     @property
     def election(self) -> ElectionState:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,31 @@ def test_all_controllers_move_to_other_ports(
         quorum.start()
         quorum.leader()
         quorum.wait_until_equal()
+
+
+@pytest.mark.parametrize("third", ["ours", "java"])
+def test_controllers_that_all_moved_find_each_other_at_their_bootstrap_servers(
+    third: ControllerKind, tool_server: ToolServer, tmp_path: Path
+) -> None:
+    for workspace in make_workspace(tmp_path):
+        quorum = ControllerQuorum(workspace, tool_server, ["ours", "ours", third])
+        quorum.format()
+        quorum.start()
+        quorum.leader()
+        quorum.wait_until_equal()
+        for controller in quorum.running:
+            controller.kill()
+        _move(quorum)
+        quorum.start()
+        quorum.leader()
+        quorum.wait_until_equal()
+        wait_until(partial(_knows_all_ports, quorum), "the voters to tell their new ports")
+
+
+def _knows_all_ports(quorum: ControllerQuorum) -> bool:
+    with connect(quorum.leader()) as client:
+        nodes = describe_quorum(client).nodes
+    return {node.node_id: listener.port for node in nodes for listener in node.listeners} == quorum.ports
 
 
 def _move(quorum: ControllerQuorum) -> None:

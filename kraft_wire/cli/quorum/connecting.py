@@ -24,8 +24,9 @@ AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 """The key with which a controller makes itself a voter (KIP-1186)."""
 DEFAULT_TIMEOUT_MS: Final = 10_000
 START_A_MAJORITY: Final = (
-    ". Start the voters that don't run: a majority must be up and reach each other. If a majority is lost for"
-    " good, or has other addresses than the log says, begin with `kraft-wire quorum recover collect`"
+    ". Start the voters that don't run: a majority must be up and reach each other. If they have other"
+    " addresses than the log says, name them in controller.quorum.bootstrap.servers of each. If a majority is"
+    " lost for good, begin with `kraft-wire quorum recover collect`"
 )
 SEE_STALE: Final = ". `kraft-wire quorum status --stale` shows what each controller knows"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 
 from kraft_wire.log.files import CLUSTER_METADATA
@@ -14,9 +16,9 @@ from kraft_wire.raft.election.turns import yield_ms
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.leader_claims import learn_from_voter
 from kraft_wire.raft.majority import Tally
-from kraft_wire.raft.membership.voters import ReplicaKey
+from kraft_wire.raft.membership.voters import Peer, ReplicaKey
 from kraft_wire.raft.outgoing import Call
-from kraft_wire.raft.peers import ready_voter
+from kraft_wire.raft.peers import is_bootstrap_server, other_bootstrap_servers, voter_peer
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Candidate, Prospective
 
@@ -26,14 +28,40 @@ def ask_for_votes(quorum: QuorumState, state: Prospective | Candidate) -> None:
     if state.tally.is_lost:
         return
     for voter_id in sorted(state.tally.outstanding):
-        peer = ready_voter(quorum, voter_id, VoteRequest)
+        peer = state.found.get(voter_id) or voter_peer(quorum, voter_id)
         voter = quorum.history.voters.get(voter_id)
-        if peer is not None and voter is not None:
+        if voter is not None and peer is not None and _is_ready(quorum, peer):
             own = quorum.config.replica_key
             if isinstance(state, Candidate) and voter_id in state.asked_by_id:
                 own = ReplicaKey(own.id)
             request = _vote_request(quorum, own, voter.key, is_pre_vote=isinstance(state, Prospective))
             quorum.send(peer, request)
+
+
+def search_voters(quorum: QuorumState, state: Prospective) -> None:
+    """Search the voters that haven't answered at the bootstrap servers, after a lost election.
+
+    The addresses in the log may be wrong: of most voters, too, and only a leader can correct them. A Vote
+    names the voter that it is for; any other node answers INVALID_VOTER_KEY. Only pre-votes search: a node
+    that knows them reads that name. Java asks at the addresses of its log only.
+    """
+    if state.tally.is_lost or not quorum.lost_elections:
+        return
+    for server in other_bootstrap_servers(quorum):
+        untried = [
+            voter.key
+            for voter in quorum.history.voters.voters
+            if voter.key.id in state.tally.outstanding and (voter.key.id, server) not in state.tried
+        ]
+        if untried and _is_ready(quorum, server):
+            voter_key = quorum.pick(untried)
+            state = msgspec.structs.replace(state, tried=state.tried | {(voter_key.id, server)})
+            quorum.state = state  # not a transition
+            quorum.send(server, _vote_request(quorum, quorum.config.replica_key, voter_key, is_pre_vote=True))
+
+
+def _is_ready(quorum: QuorumState, peer: Peer) -> bool:
+    return quorum.outgoing.is_ready(peer, VoteRequest, quorum.now.monotonic_ms)
 
 
 def _vote_request(
@@ -69,11 +97,17 @@ def handle_vote_response(quorum: QuorumState, call: Call, response: VoteResponse
         return
     _note_unwanted_directory_id(quorum, call, response)
     answer = learn_from_voter(quorum, call, response)
-    state = quorum.state
+    state, voter_id = quorum.state, _asked_voter(call)
     if answer is None or not isinstance(state, Prospective | Candidate):
         return
-    if call.peer.id in state.tally.voters:
-        _count(quorum, state, state.tally.with_answer(call.peer.id, granted=answer.vote_granted))
+    if voter_id in state.tally.voters:
+        if isinstance(state, Prospective) and is_bootstrap_server(call.peer):
+            state = msgspec.structs.replace(state, found={**state.found, voter_id: call.peer})
+        _count(quorum, state, state.tally.with_answer(voter_id, granted=answer.vote_granted))
+
+
+def _asked_voter(call: Call) -> int:
+    return cast(VoteRequest, call.request).voter_id
 
 
 def _note_unwanted_directory_id(quorum: QuorumState, call: Call, response: VoteResponse) -> None:
@@ -82,7 +116,7 @@ def _note_unwanted_directory_id(quorum: QuorumState, call: Call, response: VoteR
     if answer is None or answer.error_code != ErrorCode.UNSUPPORTED_VERSION:
         return
     if isinstance(state, Candidate):
-        asked_by_id = state.asked_by_id | {call.peer.id}
+        asked_by_id = state.asked_by_id | {_asked_voter(call)}
         quorum.state = msgspec.structs.replace(state, asked_by_id=asked_by_id)  # not a transition
 
 
@@ -93,7 +127,7 @@ def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> Non
         return
     quorum.back_off(call)
     state = quorum.state
-    if isinstance(state, Prospective | Candidate):
+    if isinstance(state, Prospective | Candidate) and not is_bootstrap_server(call.peer):
         _count(quorum, state, state.tally.with_unreachable(call.peer.id))
 
 

@@ -132,9 +132,16 @@ def wait_for_leader(quorum: QuorumState) -> None:
 
 def become_candidate(quorum: QuorumState) -> None:
     """Raise the epoch and ask for votes."""
-    tally = _own_vote(quorum)
+    tally, old = _own_vote(quorum), quorum.state
+    assert isinstance(old, Prospective)  # no other role becomes a candidate
     quorum.become(
-        Candidate(quorum.next_epoch, quorum.election_deadline_ms(), tally, quorum.config.replica_key)
+        Candidate(
+            quorum.next_epoch,
+            quorum.election_deadline_ms(),
+            tally,
+            quorum.config.replica_key,
+            found=old.found,
+        )
     )
     if tally.is_won:
         become_leader(quorum, tally)

@@ -1,7 +1,7 @@
 """Decide what comes of a change that is sent to the leader: whether to send it, again, or to go on looking.
 No I/O and no clock: times are arguments, in seconds.
 
-The answer alone doesn't say it. A leader that loses its office answers NOT_LEADER_OR_FOLLOWER, whether it has
+The answer alone doesn't say it. A leader that loses leadership answers NOT_LEADER_OR_FOLLOWER, whether it has
 appended the change or not, and its successor may commit it. REQUEST_TIMED_OUT may mean that the change is
 appended, and not committed yet. So the quorum is looked at before each request and after each answer. Each
 change can be sent several times: the leader makes it once.
