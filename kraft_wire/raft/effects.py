@@ -212,6 +212,14 @@ class JoinRefused(msgspec.Struct, frozen=True):
     text: str
 
 
+class UpdateRefused(msgspec.Struct, frozen=True):
+    """The leader refused this voter's own description: its endpoints, or its levels of kraft.version. An
+    operator has to act. The answer has no text."""
+
+    leader_id: int
+    error: ErrorCode
+
+
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
     """This node leads ``epoch``, whose first record is at ``epoch_start_offset``."""
 
@@ -259,6 +267,7 @@ Notice = (
     | EpochsUsedUp
     | HigherEpochRefused
     | JoinRefused
+    | UpdateRefused
     | VotersChanged
     | ReadyToStop
 )

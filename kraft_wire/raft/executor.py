@@ -144,6 +144,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.EpochsUsedUp: _notice,
     fx.HigherEpochRefused: _notice,
     fx.JoinRefused: _notice,
+    fx.UpdateRefused: _notice,
     fx.VotersChanged: _notice,
     fx.ReadyToStop: _notice,
 }

@@ -1,8 +1,8 @@
 """Track the requests in flight, and when a peer may be asked again (Kafka's RequestManager).
 
 Each peer has two lanes with at most one request in flight each: one lane for Fetch and FetchSnapshot, which a
-peer may answer late, and one for all other requests. After a failure the peer is not asked again for a
-backoff, which grows with each failure in a row.
+peer may answer late, and one for all other requests. After a failure the peer is not asked again at that
+address for a backoff, which grows with each failure in a row.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Outgoing:
         self._calls: dict[int, Call] = {}
         self._in_flight: dict[tuple[int, Lane], int] = {}
         self._last_fetches: dict[int, int] = {}
-        self._failures: dict[int, int] = {}
-        self._backoff_until_ms: dict[int, int] = {}
+        self._failures: dict[Peer, int] = {}
+        self._backoff_until_ms: dict[Peer, int] = {}
 
     def is_ready(self, peer: Peer, request_type: type[Message], now_ms: int) -> bool:
         """Whether a request of this type can be sent to the peer now."""
@@ -75,7 +75,7 @@ class Outgoing:
 
     def is_backing_off(self, peer: Peer, now_ms: int) -> bool:
         """Whether the peer failed recently and must not be asked yet."""
-        until_ms = self._backoff_until_ms.get(peer.id)
+        until_ms = self._backoff_until_ms.get(peer)
         return until_ms is not None and now_ms < until_ms
 
     def is_fetching(self) -> bool:
@@ -132,24 +132,24 @@ class Outgoing:
 
     def failed(self, peer: Peer, now_ms: int, backoff_ms: int) -> None:
         """Back off from the peer for ``backoff_ms``, doubled with each failure in a row."""
-        doublings = min(self._failures.pop(peer.id, 0), MAX_BACKOFF_DOUBLINGS)
-        self._failures[peer.id] = doublings + 1
+        doublings = min(self._failures.pop(peer, 0), MAX_BACKOFF_DOUBLINGS)
+        self._failures[peer] = doublings + 1
         if len(self._failures) > MOST_FAILING:
             del self._failures[next(iter(self._failures))]  # it failed longest ago
-        self._backoff_until_ms[peer.id] = now_ms + (backoff_ms << doublings)
+        self._backoff_until_ms[peer] = now_ms + (backoff_ms << doublings)
 
     def succeeded(self, peer: Peer) -> None:
         """End the peer's backoff, because it answers."""
         if self._failures:
-            self._failures.pop(peer.id, None)
-            self._backoff_until_ms.pop(peer.id, None)
+            self._failures.pop(peer, None)
+            self._backoff_until_ms.pop(peer, None)
 
     def next_deadline_ms(self, now_ms: int) -> int | None:
         """Return the time at which the next call is overdue or the next backoff ends; None if there is
         none."""
         if self._backoff_until_ms:
             self._backoff_until_ms = {
-                id: until_ms for id, until_ms in self._backoff_until_ms.items() if until_ms > now_ms
+                peer: until_ms for peer, until_ms in self._backoff_until_ms.items() if until_ms > now_ms
             }
         deadlines = [call.deadline_ms for call in self._calls.values()]
         deadlines.extend(self._backoff_until_ms.values())

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -108,6 +108,15 @@ class FetchingSnapshot(msgspec.Struct):
     next_keepalive_ms: int = 0
 
 
+class LastFetch(NamedTuple):
+    """When a replica fetched last, by the leader's clock, as it was last described; -1 for never.
+    ``is_gone``: that is at least a fetch timeout ago."""
+
+    replica: ReplicaKey
+    at_ms: int
+    is_gone: bool = False
+
+
 class Following(msgspec.Struct):
     """The state of a follower that changes while it follows (Kafka's FollowerState).
 
@@ -121,7 +130,8 @@ class Following(msgspec.Struct):
     ``next_membership_ms``: from this time on, this node may ask the leader to change its entry among the
     voters. ``last_answer_ms``: when the leader last answered as one, or when this node began to follow it.
     ``not_before_ms``: voters know no pre-votes, so no election starts before this time unless the leader has
-    resigned.
+    resigned. ``earlier_directory``: what the leader last said of the voter with this node's id and another
+    directory.
     """
 
     has_fetched: bool = False
@@ -133,6 +143,7 @@ class Following(msgspec.Struct):
     next_membership_ms: int = 0
     last_answer_ms: int = 0
     not_before_ms: int = 0
+    earlier_directory: LastFetch | None = None
     snapshot: FetchingSnapshot | None = None
 
     @property

@@ -22,7 +22,7 @@ from kraft_wire.raft.effects import CancelRequest
 from kraft_wire.raft.election import answer_votes, campaign
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
-from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
+from kraft_wire.raft.follower import earlier_directory, install_snapshot, membership_requests, replicate
 from kraft_wire.raft.leader import (
     add_voter,
     describe_quorum,
@@ -78,7 +78,11 @@ RPCS: Final[dict[type[Message], Rpc]] = {
         install_snapshot.handle_snapshot_response,
         replicate.handle_fetch_failed,
     ),
-    DescribeQuorumRequest: Rpc(describe_quorum.handle_describe_quorum),
+    DescribeQuorumRequest: Rpc(
+        describe_quorum.handle_describe_quorum,
+        earlier_directory.handle_description,
+        earlier_directory.handle_description_failed,
+    ),
     AddRaftVoterRequest: Rpc(
         add_voter.handle_add_voter,
         membership_requests.handle_join_response,
@@ -102,7 +106,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
 }
 """Every RPC of the quorum by its request.
 
-DescribeQuorum is only answered. ApiVersions is only sent, to a node that is to become a voter.
+ApiVersions is only sent, to a node that is to become a voter.
 """
 
 

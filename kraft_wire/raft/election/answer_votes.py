@@ -121,7 +121,7 @@ def _give_way(quorum: QuorumState, asked: VotePartition, granted: bool, before: 
     if granted:
         if asked.pre_vote and goes_before_us(quorum, asked):
             elections.yield_election(quorum)
-    elif asked.replica_id in quorum.history.voters.ids and has_shorter_log(quorum, asked):
+    elif is_known_voter(quorum, _candidate(asked)) and has_shorter_log(quorum, asked):
         known_leader.hurry_election(quorum, before)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kraft_wire.protocol.messages.vote_request import PartitionData
+from kraft_wire.raft.door.callers import is_known_voter
 from kraft_wire.raft.majority import majority_of
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
@@ -80,7 +81,8 @@ def successor_wait_ms(key: ReplicaKey, successors: Sequence[ReplicaKey], step_ms
 def goes_before_us(quorum: QuorumState, asked: PartitionData) -> bool:
     """Whether a voter that asks for a pre-vote should be elected rather than this one: its log is longer, or
     as long and its turn is earlier."""
-    if asked.replica_id not in quorum.history.voters.ids or has_shorter_log(quorum, asked):
+    candidate = ReplicaKey(asked.replica_id, asked.replica_directory_id)
+    if not is_known_voter(quorum, candidate) or has_shorter_log(quorum, asked):
         return False
     is_as_long = (asked.last_offset_epoch, asked.last_offset) == _own_end(quorum)
     return not is_as_long or _turn(quorum, asked.replica_id) < _turn(quorum, quorum.config.node_id)

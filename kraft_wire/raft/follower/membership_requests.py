@@ -2,8 +2,8 @@
 
 A voter whose entry is out of date sends UpdateRaftVoter. With kraft.version 0 every voter sends it once to
 each new leader. With controller.quorum.auto.join.enable, a controller that is no voter joins: it sends
-RemoveRaftVoter for its earlier directory, if that is a voter, then AddRaftVoter. A follower does this once in
-a fetch timeout at most, and not before the first one is over.
+RemoveRaftVoter for its earlier directory, if that is a voter and not in use, then AddRaftVoter. A follower
+does this once in a fetch timeout at most, and not before the first one is over.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterRes
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
-from kraft_wire.raft.effects import JoinRefused
+from kraft_wire.raft.effects import JoinRefused, UpdateRefused
 from kraft_wire.raft.events import Failure
+from kraft_wire.raft.follower import earlier_directory
 from kraft_wire.raft.leader_claims import LeaderClaim, learn
 from kraft_wire.raft.membership.own_entry import is_stale, update_request
 from kraft_wire.raft.membership.voters import Endpoint
@@ -37,7 +38,7 @@ EXPECTED_ERRORS = frozenset(
         ErrorCode.BROKER_NOT_AVAILABLE,
     }
 )
-"""The answers after which a node that wants to join only has to try again, or needn't."""
+"""The answers after which a node that wants to change its entry only has to try again, or needn't."""
 
 
 def send_if_due(quorum: QuorumState, state: Follower) -> None:
@@ -71,6 +72,10 @@ def _wanted_request(quorum: QuorumState, state: Follower) -> Message | None:
     earlier = voters.get(config.node_id)
     if earlier is None:
         return _add_request(quorum)
+    last_fetch = state.following.earlier_directory
+    if last_fetch is None or last_fetch.replica != earlier.key or not last_fetch.is_gone:
+        return earlier_directory.QUESTION
+    state.following.earlier_directory = None  # it is asked for again before another removal
     return RemoveRaftVoterRequest(
         cluster_id=config.cluster_id,
         voter_id=earlier.key.id,
@@ -107,6 +112,8 @@ def handle_update_response(quorum: QuorumState, call: Call, response: UpdateRaft
         learn(quorum, call, LeaderClaim(error, leader.leader_epoch, leader.leader_id, known))
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         _note_updated(quorum)
+    elif error not in EXPECTED_ERRORS:
+        quorum.emit(UpdateRefused(call.peer.id, error))
 
 
 def handle_update_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

@@ -99,6 +99,7 @@ def handle_versions_response(quorum: QuorumState, call: Call, response: ApiVersi
     if change is None or change.newcomer is None or not change.is_awaiting_versions_of(call.peer):
         return
     try:
+        voter_changes.check_not_stopping(quorum)
         versions = _versions(quorum, change.newcomer, response)
         voter = Voter(change.newcomer.key, change.newcomer.endpoints, versions)
         check_range(voter)

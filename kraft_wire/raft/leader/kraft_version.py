@@ -32,7 +32,7 @@ def upgrade_kraft_version(quorum: QuorumState, event: UpgradeKraftVersion) -> No
 def check_upgrade(quorum: QuorumState, level: int) -> None:
     """Check that the quorum is ready for a level of kraft.version. Raises as ``upgrade_kraft_version``."""
     leadership, present = quorum.leadership, quorum.history.kraft_version
-    if leadership is None:
+    if leadership is None or quorum.is_shutting_down:
         raise NotLeader(quorum.epoch, quorum.leader_id)
     if level < present:
         raise ChangeRefused(

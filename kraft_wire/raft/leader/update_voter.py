@@ -70,8 +70,7 @@ def _check_asked(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Leader
     error = leader_only_error(quorum, request.current_leader_epoch)
     if error or quorum.leadership is None:
         raise ChangeRefused(error, "this node does not lead that epoch")
-    if quorum.is_shutting_down:
-        raise ChangeRefused(ErrorCode.BROKER_NOT_AVAILABLE, "this node is shutting down")
+    voter_changes.check_not_stopping(quorum)
     return quorum.leadership
 
 

@@ -28,14 +28,19 @@ def check_asked(quorum: QuorumState, cluster_id: str | None, voter_id: int, dire
     error = leader_only_error(quorum, quorum.epoch)
     if error:
         raise ChangeRefused(error, "this node does not lead the quorum")
-    if quorum.is_shutting_down:
-        raise ChangeRefused(ErrorCode.BROKER_NOT_AVAILABLE, "this node is shutting down")
+    check_not_stopping(quorum)
     if voter_id < 0 or not directory_id:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST,
             f"a voter needs a node id and a directory id, the request has {voter_id} and {directory_id}",
         )
     return ReplicaKey(voter_id, directory_id)
+
+
+def check_not_stopping(quorum: QuorumState) -> None:
+    """Raise ChangeRefused if this node stops: it appends nothing more."""
+    if quorum.is_shutting_down:
+        raise ChangeRefused(ErrorCode.BROKER_NOT_AVAILABLE, "this node is shutting down")
 
 
 def changeable_voters(quorum: QuorumState) -> VoterSet:

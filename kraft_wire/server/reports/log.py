@@ -25,12 +25,7 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.server.logging import get_logger
 
 Problem = (
-    raft_effects.LeaderLacksCommitted
-    | raft_effects.EpochsUsedUp
-    | raft_effects.JoinRefused
-    | HandlerFailed
-    | WorkFailed
-    | TaskFailed
+    raft_effects.LeaderLacksCommitted | raft_effects.EpochsUsedUp | HandlerFailed | WorkFailed | TaskFailed
 )
 
 log = get_logger(__name__)
@@ -126,14 +121,6 @@ def report_problem(effect: Problem) -> None:
         case raft_effects.EpochsUsedUp(epoch):
             log.error(
                 "epochs exhausted", epoch=epoch, advice="see `kraft-wire fsck`: the epoch can be lowered"
-            )
-        case raft_effects.JoinRefused(leader_id, error, text):
-            log.error(
-                "join refused",
-                leader_id=leader_id,
-                error=error.name,
-                reason=text,
-                advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
             )
         case HandlerFailed(api_key, version, error):
             log.error(

@@ -23,6 +23,7 @@ class NodeReports:
     def __init__(self) -> None:
         self._reported_leader: tuple[int, int | None] | None = None
         self._reported_fetch: fx.BadFetch | None = None
+        self._reported_entry: fx.JoinRefused | fx.UpdateRefused | None = None
         self._is_stopping = False
 
     def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
@@ -104,6 +105,27 @@ class NodeReports:
             reason=effect.reason,
         )
 
+    def _refused_entry(self, effect: fx.JoinRefused | fx.UpdateRefused) -> None:
+        # This node tries again each fetch timeout, and may be refused each time.
+        report = log.debug if effect == self._reported_entry else log.error
+        self._reported_entry = effect
+        if isinstance(effect, fx.UpdateRefused):
+            report(
+                "update refused",
+                leader_id=effect.leader_id,
+                error=effect.error.name,
+                advice="the others keep this voter's former endpoints: look at listeners and"
+                " advertised.listeners of both controllers",
+            )
+        else:
+            report(
+                "join refused",
+                leader_id=effect.leader_id,
+                error=effect.error.name,
+                reason=effect.text,
+                advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
+            )
+
     def _records(self, effect: nx.RecordsAppended) -> None:
         report_records(effect.records, effect.request, effect.response)
 
@@ -130,7 +152,8 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
     fx.HigherEpochRefused: NodeReports._refused_epoch,
-    fx.JoinRefused: NodeReports._problem,
+    fx.JoinRefused: NodeReports._refused_entry,
+    fx.UpdateRefused: NodeReports._refused_entry,
     fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,

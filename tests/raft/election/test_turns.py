@@ -19,7 +19,7 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import FetchingSnapshot, Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import resign
-from tests.raft.lone_node import CLUSTER_ID, LISTENER
+from tests.raft.lone_node import CLUSTER_ID, LISTENER, OTHER_DIRECTORY
 from tests.raft.quorum_ports import Caller
 
 SEEDS = range(25)
@@ -211,6 +211,17 @@ def test_one_that_yields_after_a_fetch_timeout_soon_stands_again() -> None:
     second.step(RpcRequest(caller, pre_vote(first, second), 2, LISTENER))
     assert second.running.role is Role.FOLLOWER
     quorum.run_until(lambda: sent_pre_votes(second, epoch) > asked, within_ms=5 * STEP_MS)
+
+
+def test_nobody_yields_to_a_stranger_with_a_voters_id() -> None:
+    quorum = ready()
+    first, second = first_and_second(quorum)
+    quorum.isolate(second.id)
+    quorum.run_until(lambda: second.running.role is Role.PROSPECTIVE)
+    request = pre_vote(first, second)
+    request.topics[0].partitions[0].replica_directory_id = OTHER_DIRECTORY
+    second.step(RpcRequest(Caller(first.id, first.life, 1000), request, 2, LISTENER))
+    assert second.running.role is Role.PROSPECTIVE
 
 
 def pre_vote(candidate: QuorumNode, voter: QuorumNode) -> VoteRequest:

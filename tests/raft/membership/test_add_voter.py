@@ -16,8 +16,9 @@ from kraft_wire.protocol.messages.api_versions_response import (
 )
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.effects import SendRequest
-from kraft_wire.raft.events import RequestAbandoned, ResponseReceived
-from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum
+from kraft_wire.raft.events import RequestAbandoned, ResponseReceived, ShutDown
+from tests.raft.core_quorum import ONE_WAY_MS, PORT, CoreQuorum
+from tests.raft.lone_node import LISTENER
 from tests.raft.membership.reconfiguration import (
     Asked,
     add,
@@ -213,6 +214,27 @@ def test_add_voter_to_a_newcomer_that_is_down() -> None:
     asked = add(quorum, 4)
     assert asked.error is ErrorCode.REQUEST_TIMED_OUT
     assert asked.text.startswith("node 4 did not answer at node-4:9093")
+
+
+def test_a_newcomer_that_did_not_answer_can_be_asked_at_another_address_at_once() -> None:
+    quorum = with_observers(3, 1)
+    elsewhere = [Listener(name=LISTENER, host="elsewhere", port=PORT)]
+    assert add(quorum, 4, listeners=elsewhere).error is ErrorCode.REQUEST_TIMED_OUT
+    assert add(quorum, 4).error is ErrorCode.NONE
+
+
+def test_a_leader_that_stops_adds_nobody_any_more() -> None:
+    quorum = with_observers(3, 1)
+    leader = quorum.leader
+    for node in quorum.followers():
+        node.disk_is_stuck = True
+    leader.propose()
+    asked = Asked(leader, add_request(quorum.nodes[4]))
+    leader.step(ShutDown())
+    assert leader.running.is_leader, "it waits for a commit"
+    quorum.run_until(lambda: asked.is_answered)
+    assert asked.error is ErrorCode.BROKER_NOT_AVAILABLE
+    assert not leader.running.voters.get(4)
 
 
 def test_an_answer_to_the_question_of_an_earlier_change_is_ignored() -> None:

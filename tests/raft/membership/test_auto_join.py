@@ -5,6 +5,13 @@ from __future__ import annotations
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from kraft_wire.protocol.messages.describe_quorum_response import (
+    DescribeQuorumResponse,
+    PartitionData,
+    ReplicaState,
+    TopicData,
+)
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.raft.effects import JoinRefused, SendRequest
@@ -31,11 +38,45 @@ def test_auto_remove_old_voter() -> None:
     leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
     for times in (1, 2):
         leader.lead_for_a_fetch_timeout()
+        _describe(leader, old, fetched_ms_ago=leader.node.config.fetch_timeout_ms)
         removals = leader.asked(RemoveRaftVoterRequest)
         assert len(removals) == times
         assert (removals[-1].voter_id, removals[-1].voter_directory_id) == old.config.replica_key
         leader.answer(RemoveRaftVoterRequest, RemoveRaftVoterResponse())
     assert not leader.asked(AddRaftVoterRequest)
+
+
+def _describe(leader: PlayedLeader, earlier: QuorumNode, fetched_ms_ago: int) -> None:
+    """Answer a DescribeQuorum: when the earlier directory has fetched last."""
+    now_ms = leader.node.quorum.now.wall_ms
+    voters = [
+        ReplicaState(replica_id=leader.id, last_fetch_timestamp=now_ms),
+        ReplicaState(
+            replica_id=earlier.id,
+            replica_directory_id=earlier.config.directory_id,
+            last_fetch_timestamp=now_ms - fetched_ms_ago,
+        ),
+    ]
+    partition = PartitionData(leader_id=leader.id, leader_epoch=leader.epoch, current_voters=voters)
+    topic = TopicData(topic_name="__cluster_metadata", partitions=[partition])
+    leader.answer(DescribeQuorumRequest, DescribeQuorumResponse(topics=[topic]))
+
+
+def test_a_directory_that_fetches_is_not_removed() -> None:
+    """Two controllers have one node.id. The one without the vote says so, and gives way."""
+    quorum = CoreQuorum(2, auto_join=True)
+    old = quorum.nodes[1]
+    leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
+    for times in (1, 2, 3):
+        leader.lead_for_a_fetch_timeout()
+        _describe(leader, old, fetched_ms_ago=100)
+        assert not leader.asked(RemoveRaftVoterRequest)
+        refusals = [effect for effect in leader.node.effects if isinstance(effect, JoinRefused)]
+        assert len(refusals) == times - 1, "it may have ended just before the first question"
+    assert str(old.config.directory_id) in refusals[-1].text
+    leader.lead_for_a_fetch_timeout()
+    _describe(leader, old, fetched_ms_ago=leader.node.config.fetch_timeout_ms + 100)
+    assert len(leader.asked(RemoveRaftVoterRequest)) == 1
 
 
 def test_auto_add_new_voter() -> None:

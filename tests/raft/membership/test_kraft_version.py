@@ -9,7 +9,7 @@ from kraft_wire.log.control import decode_control_batch
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.errors import NotLeader
-from kraft_wire.raft.events import UpgradeKraftVersion
+from kraft_wire.raft.events import ShutDown, UpgradeKraftVersion
 from kraft_wire.raft.membership.change import ChangeRefused
 from kraft_wire.raft.membership.voters import VersionRange
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
@@ -65,6 +65,19 @@ def test_the_upgrade_survives_restarts_and_elections() -> None:
         node.start()
         quorum.run_until(quorum.agree)
         assert node.running.kraft_version == 1
+
+
+def test_a_leader_that_stops_upgrades_nothing_any_more() -> None:
+    quorum = _static_quorum()
+    quorum.run_for(5000)
+    leader = quorum.leader
+    for node in quorum.followers():
+        node.disk_is_stuck = True
+    leader.propose()
+    leader.step(ShutDown())
+    assert leader.running.is_leader, "it waits for a commit"
+    with pytest.raises(NotLeader):
+        leader.step(UPGRADE)
 
 
 def test_a_sole_voter_knows_itself() -> None:

@@ -7,7 +7,7 @@ import pytest
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
-from kraft_wire.raft.effects import SendRequest
+from kraft_wire.raft.effects import SendRequest, UpdateRefused
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import fetches
@@ -85,6 +85,22 @@ def test_follower_sends_update_voter_after_election_with_kraft_version_0(error: 
     leader.lead_for_a_fetch_timeout()
     epochs = [update.current_leader_epoch for update in leader.asked(UpdateRaftVoterRequest)]
     assert epochs == [EPOCH, EPOCH + 1]
+
+
+def test_a_refused_update_is_reported() -> None:
+    leader = _leader_of_a_moved_voter(1)
+    leader.lead_for_a_fetch_timeout()
+    _answer_update(leader, ErrorCode.INVALID_REQUEST, leader.id, leader.epoch)
+    refusals = [effect for effect in leader.node.effects if isinstance(effect, UpdateRefused)]
+    assert refusals == [UpdateRefused(leader.id, ErrorCode.INVALID_REQUEST)]
+
+
+@pytest.mark.parametrize("error", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_an_update_that_only_comes_too_early_is_not_reported(error: ErrorCode) -> None:
+    leader = _leader_of_a_moved_voter(1)
+    leader.lead_for_a_fetch_timeout()
+    _answer_update(leader, error, leader.id, leader.epoch)
+    assert not any(isinstance(effect, UpdateRefused) for effect in leader.node.effects)
 
 
 def test_all_voters_tell_the_leader_of_a_quorum_with_kraft_version_0_who_they_are() -> None:

@@ -1,4 +1,4 @@
-"""Voters whose addresses in the log are wrong find each other at their bootstrap servers, and correct the log."""
+"""Voters whose addresses in the log are wrong find each other at bootstrap servers, and correct the log."""
 
 from __future__ import annotations
 

@@ -11,7 +11,15 @@ from kraft_wire.controller.node.effects import FreeState, NodeNotice
 from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.state import MetadataState
-from kraft_wire.raft.effects import BadFetch, LostLeadership, ReadyToStop, RoleChanged
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.effects import (
+    BadFetch,
+    JoinRefused,
+    LostLeadership,
+    ReadyToStop,
+    RoleChanged,
+    UpdateRefused,
+)
 from kraft_wire.raft.events import Now, ShutDown, Tick
 from kraft_wire.raft.roles import Role
 from kraft_wire.server.reports.node import REPORTS, NodeReports
@@ -55,6 +63,17 @@ def test_the_same_rejected_records_are_an_error_only_once(caplog: pytest.LogCapt
     for reason in ("crc", "crc", "gap"):
         reports.stepped(Tick(), [BadFetch(leader_id=2, offset=7, reason=reason)], NOW)
     assert [record.__dict__["fields"]["reason"] for record in caplog.records] == ["crc", "gap"]
+
+
+def test_the_same_refusal_of_a_voters_entry_is_an_error_only_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    reports = NodeReports()
+    refused = UpdateRefused(2, ErrorCode.INVALID_REQUEST)
+    joining = JoinRefused(2, ErrorCode.DUPLICATE_VOTER, "another controller has node.id 1")
+    for effect in (refused, refused, joining, joining, refused):
+        reports.stepped(Tick(), [effect], NOW)
+    errors = [("ERROR", "update refused"), ("ERROR", "join refused"), ("ERROR", "update refused")]
+    assert _levels(caplog) == errors
 
 
 def test_only_a_state_that_is_taken_is_reported(caplog: pytest.LogCaptureFixture) -> None:
