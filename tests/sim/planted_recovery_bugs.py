@@ -54,6 +54,7 @@ def the_kept_log_is_taken_for_committed(patch: Patch) -> None:
 @bug("RecoveryEpochIsNew", "SingleLeader", "LogMatching")
 def a_plan_takes_the_epoch_after_those_of_the_survivors(patch: Patch) -> None:
     patch.attribute(planning, "EPOCHS_WITHOUT_TRACE", 1)
+    patch.attribute(planning, "MOST_EPOCHS_APART", 1)
 
 
 @bug("Liveness")

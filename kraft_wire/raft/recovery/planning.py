@@ -11,7 +11,8 @@ A broker's folder is evidence only: it shows what was committed, and never goes 
 earlier recovery left behind.
 
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
-voters and the brokers knew: a broker never follows a leader of an older epoch.
+voters and the brokers knew: a broker never follows a leader of an older epoch. Plans for different survivors
+have different epochs.
 
 If a majority is left at other addresses (KIP-1347), the voters stay and only their endpoints change. Folders
 whose logs are equal to the newest get the same bytes at the same offset. The others get nothing: they fetch
@@ -20,8 +21,10 @@ the record, as they do after any change of leader. So no two logs differ at an o
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -64,6 +67,8 @@ from kraft_wire.raft.recovery.static_quorum import (
     old_voters,
     returning_step,
 )
+
+MOST_EPOCHS_APART: Final = 1000
 
 
 class NewAddress(msgspec.Struct, frozen=True):
@@ -301,7 +306,7 @@ def _plan(
     steps: Sequence[str],
 ) -> Plan:
     highest = max(folder.highest_epoch for folder in found)
-    epoch = highest + EPOCHS_WITHOUT_TRACE
+    epoch = highest + EPOCHS_WITHOUT_TRACE + _epochs_apart(leader)
     if epoch >= LAST_EPOCH:
         raise RecoveryError(
             f"epoch {highest} leaves no room for the next ones: lower it in all folders first, with "
@@ -327,6 +332,15 @@ def _plan(
         ),
         steps=tuple(steps),
     )
+
+
+def _epochs_apart(leader: FolderEvidence) -> int:
+    """Return a number below ``MOST_EPOCHS_APART`` that plans for other survivors are unlikely to have.
+
+    If two plans are applied by mistake, their leaders shouldn't begin the same epoch: a broker wouldn't
+    notice that they have different records at the same offsets of it.
+    """
+    return zlib.crc32(leader.directory_id.encode()) % MOST_EPOCHS_APART
 
 
 def _survivor(folder: FolderEvidence, leader: FolderEvidence, found: Sequence[FolderEvidence]) -> Survivor:

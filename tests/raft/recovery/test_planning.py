@@ -117,7 +117,13 @@ def test_the_newest_log_goes_on(ends: dict[int, tuple[int, int]], best: int) -> 
 
 def test_the_epoch_is_above_all_that_any_folder_knows() -> None:
     elsewhere = msgspec.structs.replace(folder(2, 2, 10, voters=FIVE), quorum_epoch=7, no_vote_up_to=20)
-    assert plan(folder(1, 3, 10, voters=FIVE), elsewhere).epoch == 20 + EPOCHS_WITHOUT_TRACE
+    assert plan(folder(1, 3, 10, voters=FIVE), elsewhere).epoch >= 20 + EPOCHS_WITHOUT_TRACE
+
+
+def test_plans_for_different_survivors_have_different_epochs() -> None:
+    """Perhaps both are applied by mistake."""
+    epochs = {plan(folder(id, 3, 10, voters=FIVE)).epoch for id in FIVE}
+    assert len(epochs) == len(FIVE)
 
 
 def test_the_batch_begins_an_epoch_as_a_new_leader_does() -> None:
@@ -151,7 +157,7 @@ def test_a_broker_s_folder_tells_what_was_committed_and_never_goes_on() -> None:
     assert made.leader_id == 1
     assert (made.loss.lost, made.loss.seen) == ((50, 75), (75, 80))
     assert [survivor.problem for survivor in made.survivors] == ["", "it is a broker's"]
-    assert made.epoch == 4 + EPOCHS_WITHOUT_TRACE
+    assert made.epoch >= 4 + EPOCHS_WITHOUT_TRACE
 
 
 @pytest.mark.parametrize("was_voter", [False, True], ids=["never a voter", "a voter by mistake, once"])
@@ -387,7 +393,8 @@ def test_a_survivor_whose_removal_is_the_last_change_keeps_its_endpoints() -> No
 
 def test_an_epoch_must_be_left() -> None:
     """The node stands for election in the epoch after the plan's."""
-    last = LAST_EPOCH - EPOCHS_WITHOUT_TRACE - 1
+    rise = plan(folder(1, 3, 50)).epoch - 3
+    last = LAST_EPOCH - rise - 1
     assert plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last)).epoch == LAST_EPOCH - 1
     with pytest.raises(RecoveryError, match=f"epoch {last + 1} leaves no room for the next ones: lower it"):
         plan(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=last + 1))
@@ -595,7 +602,8 @@ def test_a_static_quorum_goes_on_in_a_later_epoch_than_any_lost_voter_s() -> Non
     at the same offsets of one epoch."""
     found = static(msgspec.structs.replace(folder(1, 3, 50), quorum_epoch=7), 1, 2, 3)
     made = plan(found)
-    assert (made.kind, made.epoch) == ("static", 7 + EPOCHS_WITHOUT_TRACE)
+    assert made.kind == "static"
+    assert made.epoch >= 7 + EPOCHS_WITHOUT_TRACE
     assert made.targets == (Target(1, directory(1), "3 to 50"),)
     assert [voter.id for voter in made.voters] == [1]
     [batch], _ = split_batches(made.batch())
