@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVot
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.raft.effects import CancelRequest
-from kraft_wire.raft.election import answer_votes, campaign
+from kraft_wire.raft.election import answer_leaders, answer_votes, campaign
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, RpcRequest
 from kraft_wire.raft.follower import earlier_directory, install_snapshot, membership_requests, replicate
@@ -59,12 +59,12 @@ RPCS: Final[dict[type[Message], Rpc]] = {
         campaign.handle_vote_failed,
     ),
     BeginQuorumEpochRequest: Rpc(
-        answer_votes.handle_begin_quorum_epoch,
+        answer_leaders.handle_begin_quorum_epoch,
         leader_notices.handle_begin_response,
         leader_notices.handle_begin_failed,
     ),
     EndQuorumEpochRequest: Rpc(
-        answer_votes.handle_end_quorum_epoch,
+        answer_leaders.handle_end_quorum_epoch,
         leader_notices.handle_end_response,
         leader_notices.handle_end_failed,
     ),

@@ -23,7 +23,7 @@ from kraft_wire.raft.membership.kip_853 import (
     vote_request,
     vote_response,
 )
-from kraft_wire.raft.membership.kip_853_released import RELEASED, Released
+from tests.support.kip_853_released import RELEASED, Released
 from tests.support.random_messages import messages_of, random_message
 
 DRAFTED = {each.NAME: each for each in messages_of("kraft_wire.raft.membership.kip_853")}

@@ -14,8 +14,8 @@ from kraft_wire.protocol.messages import vote_request
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.schema import Structure
 from kraft_wire.raft.drafted.dialect import DRAFTED
-from kraft_wire.raft.membership.kip_853_released import RELEASED, Released
 from kraft_wire.wire.dialect import Form
+from tests.support.kip_853_released import RELEASED, Released
 from tests.support.random_messages import random_message
 
 TABLE = {each.draft.name: each for each in RELEASED}
