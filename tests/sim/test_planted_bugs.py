@@ -21,7 +21,7 @@ FIRST_SEED = {
     "a_restarted_leader_leads_on": 2,
     "logs_are_compared_by_their_length_alone": 17,
     "pre_votes_are_skipped": 13,
-    "an_isolated_leader_leads_on": 22,
+    "an_isolated_leader_leads_on": 5,
     "the_high_watermark_may_go_back": 4,
     "a_fetched_epoch_is_not_compared": 19,
     "a_minority_is_enough": 3,
