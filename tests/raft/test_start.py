@@ -225,6 +225,16 @@ def test_the_only_voter_is_another_directory_of_this_node() -> None:
         LoneNode(config(static=VoterSet()), formatted_standalone(other))
 
 
+def test_a_new_disk_with_the_beginning_of_a_log_fetches_the_rest() -> None:
+    """The only voter was an earlier directory of this node, until others joined. It stopped before it knew."""
+    earlier = Voter(ReplicaKey(1, OTHER_DIRECTORY), ENDPOINTS)
+    servers = (("controller.example", 9093), ("other.example", 9093))
+    settings = config(static=VoterSet(), bootstrap_servers=servers)
+    node = LoneNode(settings, formatted_standalone(earlier), start=False)
+    (sent,) = of_type(node.step(Start()), SendRequest)
+    assert (sent.peer.host, sent.peer.port) == servers[1]
+
+
 def test_a_node_that_may_join_later_observes() -> None:
     other = Voter(ReplicaKey(2, OTHER_DIRECTORY), endpoints_of([(LISTENER, "other.example", 9093)]))
     node = LoneNode(config(static=VoterSet()), formatted_standalone(other), start=False)

@@ -47,12 +47,16 @@ def _check_membership(config: RaftConfig, history: VoterSetHistory) -> None:
 
 
 def _can_never_lead(config: RaftConfig, history: VoterSetHistory) -> bool:
-    """Whether this node can never lead its quorum: the only voter has its id and another directory id.
+    """Whether this node can never lead its quorum: the only voter has its id and another directory id, and
+    there is no other node to ask.
 
-    Any other node may join the quorum later (KIP-853).
+    Its log may be the beginning of the quorum's, from before other voters joined. Any other node may join the
+    quorum later (KIP-853).
     """
     voters = history.voters
-    return voters.ids == (config.node_id,) and not voters.is_voter(config.replica_key)
+    is_other_directory = voters.ids == (config.node_id,) and not voters.is_voter(config.replica_key)
+    own = {(endpoint.host, endpoint.port) for endpoint in config.endpoints}
+    return is_other_directory and own.issuperset(config.bootstrap_servers)
 
 
 def start_of_epoch_records(quorum: QuorumState, granting_voters: frozenset[int]) -> list[Message]:

@@ -34,6 +34,7 @@ from kraft_wire.wire.dialect import Dialect
 LISTENER: Final = "CONTROLLER"
 CLUSTER_ID: Final = "1Db5QLSqSZieL3rJBUUegA"
 PORT: Final = 9093
+NOWHERE: Final = "nowhere"
 LATEST_DUPLICATE_US: Final = 5_000_000
 
 
@@ -46,8 +47,17 @@ def other_host_of(node_id: int) -> str:
     return f"front-{node_id}"
 
 
+def nowhere_of(node_id: int) -> str:
+    """Return an address of a node at which nobody answers."""
+    return f"{NOWHERE}-{node_id}"
+
+
 def node_of(peer: Peer) -> int:
     return int(peer.host.rpartition("-")[2])
+
+
+def is_nowhere(peer: Peer) -> bool:
+    return peer.host.startswith(NOWHERE)
 
 
 class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -153,7 +163,7 @@ class Network:
         if connection.is_answered and not self._wire.can_carry(request):
             self._scheduler.after(0, self._fail_unsupported, connection, request_id)
             return
-        if (client.id, peer.host) in self.unroutable:
+        if (client.id, peer.host) in self.unroutable or is_nowhere(peer):
             return
         if self.faults.reset and self._random() < self.faults.reset:
             self.reset(connection)

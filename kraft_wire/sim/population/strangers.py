@@ -17,12 +17,13 @@ from kraft_wire.protocol.messages import (
     end_quorum_epoch_request,
     fetch_request,
     fetch_snapshot_request,
+    update_raft_voter_request,
     vote_request,
 )
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import ReplicaKey
-from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of
+from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, ReplicaKey
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of, nowhere_of
 from kraft_wire.sim.network.wire import VERSIONS
 
 if TYPE_CHECKING:
@@ -143,7 +144,27 @@ def _fetch_snapshot(claim: Claim, chance: random.Random) -> Message:
     )
 
 
-REQUESTS: Final[tuple[Make, ...]] = (_vote, _vote, _begin, _end, _fetch, _fetch_snapshot)
+def _update_voter(claim: Claim, chance: random.Random) -> Message:
+    """An address for a voter that is another node's, or nobody's.
+
+    Without pre-votes (KIP-853's draft) voters don't search each other, so there the address is right.
+    """
+    hosts = [nowhere_of(claim.key.id), *map(host_of, claim.cluster.nodes)]
+    host = host_of(claim.key.id) if claim.cluster.options.drafted else chance.choice(hosts)
+    return update_raft_voter_request.UpdateRaftVoterRequest(
+        cluster_id=_cluster_id(chance),
+        current_leader_epoch=claim.epoch,
+        voter_id=claim.key.id,
+        voter_directory_id=claim.key.directory_id,
+        listeners=[update_raft_voter_request.Listener(name=LISTENER, host=host, port=PORT)],
+        kraft_version_feature=update_raft_voter_request.KRaftVersionFeature(
+            min_supported_version=KRAFT_VERSION_RANGE.min_version,
+            max_supported_version=KRAFT_VERSION_RANGE.max_version,
+        ),
+    )
+
+
+REQUESTS: Final[tuple[Make, ...]] = (_vote, _vote, _begin, _end, _fetch, _fetch_snapshot, _update_voter)
 
 
 def _claimed(cluster: Cluster, chance: random.Random) -> ReplicaKey:
