@@ -21,5 +21,5 @@ an event.
   ``disasters.py`` destroys the disks of a majority, and ``operators.py`` recovers the quorum with the
   decisions of ``raft/recovery``.
 
-Not simulated yet: reassignments, a mix of versions, the recovery of static quorums and of moved voters.
+Not simulated yet: reassignments, a mix of versions, the recovery of static quorums.
 """

@@ -226,7 +226,7 @@ def test_the_only_voter_is_another_directory_of_this_node() -> None:
 
 
 def test_a_new_disk_with_the_beginning_of_a_log_fetches_the_rest() -> None:
-    """The only voter was an earlier directory of this node, until others joined. It stopped before it knew."""
+    """An earlier directory of this node was the only voter until others joined, which it doesn't know yet."""
     earlier = Voter(ReplicaKey(1, OTHER_DIRECTORY), ENDPOINTS)
     servers = (("controller.example", 9093), ("other.example", 9093))
     settings = config(static=VoterSet(), bootstrap_servers=servers)

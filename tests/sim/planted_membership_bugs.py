@@ -4,7 +4,7 @@ run."""
 from __future__ import annotations
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.raft.election import removed_leader
+from kraft_wire.raft.election import campaign, removed_leader
 from kraft_wire.raft.leader import voter_changes
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.pending_change import PendingChange
@@ -133,3 +133,11 @@ def the_voters_of_a_snapshot_are_ignored(patch: Patch) -> None:
 @bug("VotersAreThoseOfTheLog")
 def a_truncated_change_still_counts(patch: Patch) -> None:
     patch.attribute(VoterSetHistory, "truncate_from_end", lambda history, end_offset: None)
+
+
+# Wrong addresses.
+
+
+@bug("Liveness")
+def voters_are_sought_at_the_addresses_of_the_log_alone(patch: Patch) -> None:
+    patch.attribute(campaign, "search_voters", lambda quorum, state: None)

@@ -17,10 +17,20 @@ SEEDS = 40
 FIRST_SEED = {
     "another_directory_counts_as_the_voter": 28,
     "the_end_of_a_change_is_forgotten": 1,
+    "voters_are_sought_at_the_addresses_of_the_log_alone": 104,
 }
 """The first seed to try; 0 for the others."""
 
-CONDITIONS: dict[str, dict[str, Any]] = {}
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "voters_are_sought_at_the_addresses_of_the_log_alone": {
+        "kraft_version": 1,
+        "voters": 5,
+        "observers": 0,
+        "drafted": False,
+        "fault_kinds": ("strangers", "kill", "power-cut-everywhere"),
+        "mean_fault_interval_ms": 100,
+    },
+}
 """Options that a bug needs and that few seeds have."""
 
 

@@ -3,9 +3,9 @@ EndQuorumEpochs, Fetches and fake leaders with any epoch, from outsiders and fro
 The result goes to compat/campaigns/strangers.txt.
 
 Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
-started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are.
-Within five seconds of their last request, and after another restart, all must be well. No process may end,
-and every acknowledged topic must be on every node.
+started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are, and
+while outsiders go on, all again and again. Within five seconds of the claimants' last request, and of each
+start of all nodes, all must be well. No process may end, and every acknowledged topic must be on every node.
 """
 
 from __future__ import annotations

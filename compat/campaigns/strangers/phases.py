@@ -1,5 +1,6 @@
 """Run controllers under load through a quiet time, through outsiders' and through claimants' attacks; restart
-a follower and then all of them while claimants go on, and once more when all is over."""
+a follower and then all of them while claimants go on, all of them again and again while outsiders go on, and
+once more when all is over."""
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 
 ATTACKERS: Final = "compat.campaigns.strangers.attackers"
+LISTENING: Final = '"listening"'
 PATIENCE_S: Final = 120.0
 LOOK_EVERY_S: Final = 0.25
 FOLLOWER_RESTARTS_EVERY_S: Final = 3.0
-ATTACKS: Final = ("outsiders", "claimants", "one restarts", "restarted")
+STARTS_APART_S: Final = 1.0
+ATTACKS: Final = ("outsiders", "claimants", "one restarts", "restarted", "leaderless")
 """The phases with strangers. A lone controller has no follower that could restart."""
 
 
@@ -43,8 +46,8 @@ class Phase(msgspec.Struct):
     """One phase; ``deeds`` is None for the quiet one. ``seed`` is that of its strangers. ``restarts`` counts
     the kills and starts of nodes. ``cores`` and ``strangers_cores`` are the processor
     time that the controllers and the strangers took, in cores. ``looks`` counts the answers about leader and
-    epoch. ``well_after_s`` is the time from the strangers' last request until all was well, where that is
-    measured."""
+    epoch. ``well_after_s`` is the time from the strangers' last request until all was well, and
+    ``well_after_starts_s`` the longest from the start of the last node, where that is measured."""
 
     name: str
     took_s: float
@@ -58,6 +61,7 @@ class Phase(msgspec.Struct):
     deeds: Deeds | None = None
     strangers_cores: float = 0.0
     well_after_s: float | None = None
+    well_after_starts_s: float | None = None
 
 
 class Trial(msgspec.Struct):
@@ -122,6 +126,7 @@ class Trials:
                 if "one restarts" in attacks_on(len(quorum.controllers)):
                     self._one_restarts(load, watch)
                 self._restarted(load, watch)
+                self._leaderless(load, watch)
                 trial.well_after_restart_s = self._restart()
         self._count_topics(load)
         self._violated("at the end", self._lost(load))
@@ -202,6 +207,33 @@ class Trials:
                 self._let_pass(watch, self._phase_s)
         _note(phase, attack)
         self._wait_until_well_again(phase)
+
+    def _leaderless(self, load: Load, watch: Watch) -> None:
+        """Kill all nodes and start them one after the other, again and again while outsiders go on: nobody
+        leads, and they must delay no election."""
+        with (
+            self._phase("leaderless", load, watch, self._phase_s) as (phase, _),
+            self._attack("outsiders") as attack,
+        ):
+            end_s = time.monotonic() + self._phase_s
+            while time.monotonic() < end_s:
+                well_after_s = self._restart_in_turn(f"leaderless-{phase.restarts}")
+                phase.restarts += len(self._quorum.controllers)
+                phase.well_after_starts_s = max(phase.well_after_starts_s or 0.0, well_after_s)
+        _note(phase, attack)
+
+    def _restart_in_turn(self, topic: str) -> float:
+        """Return the seconds from when the last node listened until all was well."""
+        controllers = list(self._quorum.controllers.values())
+        for controller in controllers:
+            self._kill(controller)
+        for controller in controllers:
+            controller.start()
+            time.sleep(STARTS_APART_S)
+        for controller in controllers:
+            controller.running_process.wait_for_log(LISTENING, PATIENCE_S)
+        listening_s = time.monotonic()
+        return self._wait_until_well(topic) - listening_s
 
     def _kill(self, controller: Controller) -> None:
         """Kill a controller, and read what only its process knew."""
@@ -354,7 +386,9 @@ def timed_violations(trial: Trial) -> list[str]:
     lines = rules.hurried(trial.leaderships)
     for phase in trial.phases:
         if phase.well_after_s is not None:
-            lines += rules.late(phase.well_after_s)
+            lines += rules.late(phase.well_after_s, "the last request")
+        if phase.well_after_starts_s is not None:
+            lines += rules.late(phase.well_after_starts_s, "all nodes were started")
         if phase.name == "one restarts":
             figures = phase.figures
             lines += rules.stalled(figures.creations_ms, figures.failures, figures.waits_ms)

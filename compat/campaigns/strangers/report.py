@@ -74,8 +74,8 @@ def _shortest(phase: Phase) -> str:
     return "-" if shortest_s is None else f"{shortest_s:.1f} s"
 
 
-def _well_after(phase: Phase) -> str:
-    return "-" if phase.well_after_s is None else f"{phase.well_after_s:.1f} s"
+def _seconds(after_s: float | None) -> str:
+    return "-" if after_s is None else f"{after_s:.1f} s"
 
 
 def _count_of(phase: Phase) -> int:
@@ -108,7 +108,8 @@ ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("longest create-topic", lambda phase: f"{_longest(phase.figures.creations_ms):.1f} ms"),
     ("heartbeat p99", lambda phase: f"{_percentile(phase.figures.heartbeats_ms, 99):.1f} ms"),
     ("longest heartbeat", lambda phase: f"{_longest(phase.figures.heartbeats_ms):.1f} ms"),
-    ("well after last request", _well_after),
+    ("well after last request", lambda phase: _seconds(phase.well_after_s)),
+    ("well after the starts", lambda phase: _seconds(phase.well_after_starts_s)),
     ("brokers seen fenced", lambda phase: f"{phase.figures.fenced}"),
     ("clients' failures", lambda phase: f"{len(phase.figures.failures)}"),
     ("cores of the nodes", lambda phase: f"{phase.cores:.2f}"),

@@ -63,11 +63,11 @@ def hurried(leaderships: Sequence[Leadership]) -> list[str]:
     ]
 
 
-def late(well_after_s: float) -> list[str]:
-    """Return a line if the quorum was not well in time after the last request."""
+def late(well_after_s: float, what: str) -> list[str]:
+    """Return a line if the quorum was not well in time after ``what``."""
     if well_after_s <= WELL_WITHIN_S:
         return []
-    return [f"it was well {well_after_s:.1f} s after the last request: {WELL_WITHIN_S:g} s are allowed"]
+    return [f"it was well {well_after_s:.1f} s after {what}: {WELL_WITHIN_S:g} s are allowed"]
 
 
 def stalled(creations_ms: Sequence[float], failures: Sequence[str], waits_ms: float) -> list[str]:
