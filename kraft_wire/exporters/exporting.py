@@ -120,7 +120,7 @@ class Exporting:
 
     def _has_read(self, found: Selection) -> None:
         records = self._after_resync(found.records)
-        self._batch = ExportBatch(self._cluster, records) if records else None
+        self._batch = ExportBatch(self._cluster, records, found.ends_snapshot) if records else None
         self._cursor.has_read(
             found.next_offset,
             _now_ms(),

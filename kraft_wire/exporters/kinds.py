@@ -12,13 +12,15 @@ from kraft_wire.configs.types import ConfigKey
 class SinkKind(msgspec.Struct, frozen=True):
     """A kind of sink. ``module`` defines ``make_sink``; ``keys`` are named without the exporter's prefix.
 
-    ``needs`` is the module of an optional dependency, and ``extra`` the extra of this package that has it.
+    ``needs`` is the module of an optional dependency, and ``extra`` the extra of this package that has it. A
+    kind that ``takes_all`` gets every record: its exporters have no filters.
     """
 
     module: str
     keys: tuple[ConfigKey, ...]
     needs: str = ""
     extra: str = ""
+    takes_all: bool = False
 
 
 KINDS: Final = {
@@ -38,6 +40,16 @@ KINDS: Final = {
         ),
         needs="pyarrow",
         extra="parquet",
+    ),
+    "lake": SinkKind(
+        "kraft_wire.exporters.sinks.lake",
+        (
+            ConfigKey("path", "STRING", required=True, not_empty=True),
+            ConfigKey("interval.ms", "INT", "1000", minimum=0),
+        ),
+        needs="pyarrow",
+        extra="parquet",
+        takes_all=True,
     ),
     "http": SinkKind(
         "kraft_wire.exporters.sinks.webhook",

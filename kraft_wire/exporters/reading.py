@@ -43,11 +43,13 @@ class NotThere(Exception):
 
 class Selection(NamedTuple):
     """The wanted records of a part of the log, or of a snapshot. The reading goes on at ``next_offset``; None
-    inside a snapshot. ``is_backlog``: there is more to read at once."""
+    inside a snapshot. ``is_backlog``: there is more to read at once. ``ends_snapshot``: these are the last
+    ones of a snapshot."""
 
     records: Sequence[ExportRecord]
     next_offset: int | None
     is_backlog: bool
+    ends_snapshot: bool = False
 
 
 class FolderReader:
@@ -93,21 +95,33 @@ class FolderReader:
         return Selection(records, next_offset, is_backlog=offset < next_offset < end_offset)
 
     def read_snapshot(self, snapshot_id: SnapshotId) -> Selection:
-        """Return the wanted records of the next part of a snapshot."""
+        """Return the wanted records of the next part of a snapshot that has any."""
         if self._snapshot is None or self._snapshot.id != snapshot_id:
             self._forget_snapshot()
             self._snapshot = _SnapshotPages(self._folder, snapshot_id)
         try:
-            batches, part, is_end = self._snapshot.next_part(self._read_bytes)
-            records = self._snapshot_records(batches, part)
+            records, is_last = self._next_wanted(self._snapshot)
         except BaseException:
             self._forget_snapshot()
             raise
-        if not is_end:
+        if not is_last:
             return Selection(records, None, is_backlog=True)
         self._forget_snapshot()
         self._knows_topic_ids = True
-        return Selection(records, snapshot_id.end_offset, is_backlog=True)
+        return Selection(records, snapshot_id.end_offset, is_backlog=True, ends_snapshot=True)
+
+    def _next_wanted(self, pages: _SnapshotPages) -> tuple[Sequence[ExportRecord], bool]:
+        """Return the wanted records of the next part that has any, and whether no part after it has any: the
+        next one that has is read as well, and kept."""
+        found = pages.read_ahead
+        while not pages.is_at_end:
+            batches, part = pages.next_part(self._read_bytes)
+            records = self._snapshot_records(batches, part)
+            if found and records:
+                pages.read_ahead = records
+                return found, False
+            found = found or records
+        return found, True
 
     def close(self) -> None:
         """Close the files."""
@@ -160,9 +174,8 @@ class FolderReader:
         if before:
             begin = before[-1].end_offset
             with closing(_SnapshotPages(self._folder, before[-1])) as pages:
-                is_end = False
-                while not is_end:
-                    batches, part, is_end = pages.next_part(self._read_bytes)
+                while not pages.is_at_end:
+                    batches, part = pages.next_part(self._read_bytes)
                     for record in part_records(batches, part):
                         self._wanted.learn(record)
         with closing(_LogFile(self._folder)) as log:
@@ -177,10 +190,13 @@ class FolderReader:
 
 
 class _SnapshotPages:
-    """An open snapshot, which is read in parts."""
+    """An open snapshot, which is read in parts. ``read_ahead`` are the records of the part that was read
+    last, if they aren't exported yet."""
 
     def __init__(self, folder: Path, snapshot_id: SnapshotId) -> None:
         self.id = snapshot_id
+        self.is_at_end = False
+        self.read_ahead: Sequence[ExportRecord] = ()
         with _if_there(f"the snapshot {snapshot_id.end_offset}-{snapshot_id.epoch} was deleted"):
             store = SnapshotStore(folder, Disk())
             with closing(store):
@@ -189,20 +205,20 @@ class _SnapshotPages:
         self._batches = self._reader.batches()
         self._next_index = 1
 
-    def next_part(self, read_bytes: int) -> tuple[list[Batch], SnapshotPart, bool]:
-        """Return the next batches, their place, and whether they are the last ones."""
+    def next_part(self, read_bytes: int) -> tuple[list[Batch], SnapshotPart]:
+        """Return the next batches and their place."""
         batches: list[Batch] = []
         first_indexes = []
-        size_bytes, is_end = 0, True
+        size_bytes, self.is_at_end = 0, True
         for batch in self._batches:
             batches.append(batch)
             first_indexes.append(self._next_index)
             self._next_index += self._count(batch)
             size_bytes += batch.header.size_bytes
             if size_bytes >= read_bytes:
-                is_end = False
+                self.is_at_end = False
                 break
-        return batches, SnapshotPart(self.id, self._timestamp_ms, first_indexes), is_end
+        return batches, SnapshotPart(self.id, self._timestamp_ms, first_indexes)
 
     def _count(self, batch: Batch) -> int:
         """Return how many records of a batch are exported."""

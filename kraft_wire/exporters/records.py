@@ -84,10 +84,15 @@ class ExportRecord(msgspec.Struct, gc=False):
 
 
 class ExportBatch(msgspec.Struct, frozen=True):
-    """Records to export, in the order of the log. There is at least one."""
+    """Records to export, in the order of the log. There is at least one.
+
+    A snapshot's records come in several batches. If it is exported again, all of them come again.
+    ``ends_snapshot``: this is the last one.
+    """
 
     cluster: str
     records: Sequence[ExportRecord]
+    ends_snapshot: bool = False
 
     @property
     def first_offset(self) -> int:

@@ -29,8 +29,10 @@ _TOPICS: Final = ConfigKey("topics", "LIST", "", distinct=True)
 _BROKERS: Final = ConfigKey("brokers", "LIST", "", distinct=True)
 _NO_OP: Final = ConfigKey("no-op", "BOOLEAN", "false")
 _CHANGES: Final = ConfigKey("changes", "BOOLEAN", "false")
-COMMON_KEYS: Final = (_TYPE, _START, _TYPES, _TOPICS, _BROKERS, _NO_OP, _CHANGES)
-"""The keys that exporters of all kinds have."""
+KEYS_OF_ALL: Final = (_TYPE, _START)
+"""The keys that all exporters have."""
+COMMON_KEYS: Final = (*KEYS_OF_ALL, _TYPES, _TOPICS, _BROKERS, _NO_OP, _CHANGES)
+"""The keys that exporters have that may leave records out."""
 
 
 class FilterSettings(msgspec.Struct, frozen=True):
@@ -40,6 +42,9 @@ class FilterSettings(msgspec.Struct, frozen=True):
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
     no_op: bool = False
+
+
+ALL_RECORDS: Final = FilterSettings(no_op=True)
 
 
 class ExporterSettings(msgspec.Struct, frozen=True):
@@ -118,18 +123,21 @@ class _Reader:
         if not isinstance(kind, str) or kind not in self._kinds:
             self._refuse_unknown((*COMMON_KEYS, *(key for each in self._kinds.values() for key in each.keys)))
             return None
-        own_keys = self._kinds[kind].keys
-        self._refuse_unknown((*COMMON_KEYS, *own_keys))
+        own_keys, takes_all = self._kinds[kind].keys, self._kinds[kind].takes_all
+        self._refuse_unknown((*(KEYS_OF_ALL if takes_all else COMMON_KEYS), *own_keys))
         options = {key.name: self._value(key) for key in own_keys}
-        filters = FilterSettings(
+        filters = ALL_RECORDS if takes_all else self._filters()
+        given = {name: value for name, value in options.items() if value is not None}
+        changes = not takes_all and self._value(_CHANGES) is True
+        return ExporterSettings(self._name, kind, self._start(), filters, given, changes)
+
+    def _filters(self) -> FilterSettings:
+        return FilterSettings(
             self._record_types(),
             tuple(self._list(_TOPICS)),
             self._broker_ids(),
             self._value(_NO_OP) is True,
         )
-        given = {name: value for name, value in options.items() if value is not None}
-        changes = self._value(_CHANGES) is True
-        return ExporterSettings(self._name, kind, self._start(), filters, given, changes)
 
     def _refuse_unknown(self, keys: Sequence[ConfigKey]) -> None:
         known = [key.name for key in keys]

@@ -100,6 +100,11 @@ class Lake:
         """Unlock the target."""
         self._lock.close()
 
+    @property
+    def staging(self) -> Path:
+        """The folder of the batch that was begun last."""
+        return self._staging
+
     def identify(self) -> str:
         """Return an id, created on the first call, by which other processes can check that they see the same
         lake."""

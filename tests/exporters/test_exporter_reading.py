@@ -73,8 +73,8 @@ def test_nothing_at_or_above_the_high_watermark_is_looked_at(writer: LogWriter) 
 def test_a_batch_that_is_committed_in_part_waits_for_the_rest(writer: LogWriter) -> None:
     writer.append(3)
     reader = _reader(writer)
-    assert reader.read_log(0, 3)[1:] == (1, True)
-    assert reader.read_log(1, 3) == ([], 1, False)
+    assert reader.read_log(0, 3)[1:] == (1, True, False)
+    assert reader.read_log(1, 3) == ([], 1, False, False)
     assert _offsets(reader, 1, 4) == [1, 2, 3]
 
 
@@ -162,6 +162,16 @@ def test_a_snapshot_is_read_in_parts_and_then_the_log_goes_on(writer: LogWriter)
     assert indexes == list(range(1, 4002))
     writer.append(2)
     assert _offsets(reader, 4001, 4003) == [4001, 4002]
+
+
+@pytest.mark.parametrize("read_bytes", [1, 1 << 20])
+def test_the_last_wanted_records_of_a_snapshot_end_it(writer: LogWriter, read_bytes: int) -> None:
+    """The parts after them have none."""
+    writer.append(4000)
+    snapshot_id = writer.snapshot()
+    reader = _reader(writer, read_bytes=read_bytes, topics=("topic-1",))
+    found = reader.read_snapshot(snapshot_id)
+    assert (len(found.records), found.next_offset, found.ends_snapshot) == (1, 4001, True)
 
 
 def test_a_snapshot_that_is_gone_or_damaged_is_an_error(writer: LogWriter) -> None:

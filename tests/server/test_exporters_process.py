@@ -19,8 +19,12 @@ from kraft_wire.exporters.positions import POSITIONS_FILE
 from kraft_wire.exporters.reading import FolderReader
 from kraft_wire.exporters.records import ExportRecord
 from kraft_wire.exporters.settings import FilterSettings
+from kraft_wire.lake.records import LakeRecords, NoRecords
 from kraft_wire.logs.copy import read_copy
-from tests.support.controller_process import ControllerProcess, Event, formatted
+from kraft_wire.metadata.canonical import canonical
+from kraft_wire.tabular.record_rows import rows_of_batches
+from tests.support.controller_process import CLUSTER_ID, COMMAND, ControllerProcess, Event, formatted
+from tests.support.folder_state import state_at
 from tests.support.live_quorum import Controllers, three_controllers, write
 from tests.support.waiting import wait_until
 
@@ -273,3 +277,45 @@ def test_without_exporters_nothing_of_them_is_imported(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["kraft_wire.server.config.exporter_keys"]
+
+
+def test_the_past_is_restored_from_a_lake_that_an_exporter_filled(tmp_path: Path) -> None:
+    """It began with a snapshot, and its exporter was killed in between."""
+    lake, past = tmp_path / "lake", tmp_path / "past"
+    file = formatted(tmp_path, {"metadata.log.max.record.bytes.between.snapshots": "2000"})
+    with ControllerProcess(file) as controller, controller.client() as client:
+        write(client, range(50))
+        controller.wait_for("snapshot written")
+        controller.terminate()
+    with file.open("a") as properties:
+        keys = {"type": "lake", "path": str(lake), "interval.ms": "50"}
+        properties.write("\nkraft.wire.exporters=lake\n")
+        properties.writelines(f"{PREFIX}lake.{key}={value}\n" for key, value in keys.items())
+    with ControllerProcess(file) as controller, controller.client() as client:
+        write(client, range(50, 60))
+        os.kill(_started(controller, 1)[-1]["pid"], signal.SIGKILL)
+        write(client, range(60, 70))
+        wait_until(lambda: _lake_has_value(lake, 69), "the last value in the lake")
+        controller.terminate()
+    end_offset = _last_value_offset(lake, 69) + 1
+    restore = ["pipeline", "restore", "--target", str(lake), "--cluster", CLUSTER_ID]
+    options = ["--as-of-offset", str(end_offset - 1), "--into", str(past), "--node-id", "1"]
+    subprocess.run([*COMMAND, *restore, *options], check=True, capture_output=True)
+    assert canonical(state_at(past, end_offset)) == canonical(state_at(controller.data, end_offset))
+
+
+def _values_in(lake: Path) -> dict[str, int]:
+    """Return the offset of each value that ``write`` wrote."""
+    try:
+        rows = list(rows_of_batches(LakeRecords(str(lake), CLUSTER_ID).batches()))
+    except NoRecords:
+        return {}
+    return {msgspec.json.decode(row.json)["value"]: row.offset for row in rows if row.type == "ConfigRecord"}
+
+
+def _lake_has_value(lake: Path, value: int) -> bool:
+    return str(1_000_000 + value) in _values_in(lake)
+
+
+def _last_value_offset(lake: Path, value: int) -> int:
+    return _values_in(lake)[str(1_000_000 + value)]

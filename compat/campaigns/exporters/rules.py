@@ -119,5 +119,10 @@ def repetitions(got: Sequence[Exported]) -> int:
     return len(got) - len({(record.offset, record.index) for record in got})
 
 
+def doubled(sink: str, repetitions: int) -> list[str]:
+    """Return whether a sink that leaves repetitions out has some."""
+    return [f"{sink}: {repetitions} records came twice"] if repetitions else []
+
+
 def _last_before(at_s: float, faults: Sequence[Span]) -> Span | None:
     return max((fault for fault in faults if fault.began_s <= at_s), key=lambda f: f.began_s, default=None)

@@ -1,4 +1,4 @@
-"""Read what the sinks have: JSON lines, Parquet files, a topic."""
+"""Read what the sinks have: JSON lines, Parquet files, a lake, a topic."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 
 from compat.campaigns.exporters.rules import Exported
 from compat.harness import clients
+from kraft_wire.lake.records import LakeRecords
+from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.tabular.record_rows import rows_of_batches
 
 
 def lines_in(folder: Path) -> Iterator[Exported]:
@@ -27,6 +30,13 @@ def rows_in(folder: Path) -> Iterator[Exported]:
     for path in sorted(folder.glob("[!.]*.parquet")):
         for row in pq.read_table(path, columns=["offset", "index", "type", "data"]).to_pylist():
             yield _exported({**row, "data": msgspec.json.decode(row["data"])})
+
+
+def records_in(lake: Path, cluster: str) -> Iterator[Exported]:
+    """Yield the rows of a lake in the order of the log, without NoOpRecords."""
+    for row in rows_of_batches(LakeRecords(str(lake), cluster).batches()):
+        if row.type != NoOpRecord.NAME:
+            yield _exported({**row._asdict(), "index": 0, "data": msgspec.json.decode(row.json)})
 
 
 def messages_in(bootstrap: str, topic: str) -> list[Exported]:

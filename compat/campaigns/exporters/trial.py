@@ -35,7 +35,7 @@ from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 
 TOPIC: Final = "metadata-trail"
-FILES, ROWS, TRAIL, AWAY = "files", "rows", "trail", "away"
+FILES, ROWS, TRAIL, LAKE, AWAY = "files", "rows", "trail", "lake", "away"
 LONGEST_FAULT_S: Final = 8.0
 SHORTEST_CALM_S: Final = 6.0
 """A controller that was cut off asks for positions again within two seconds, and every second."""
@@ -118,6 +118,7 @@ class Trial:
         exporters: dict[str, dict[str, str]] = {
             FILES: {"type": "jsonl", "path": str(folder / FILES), "max.file.bytes": "1000000"},
             ROWS: {"type": "parquet", "path": str(folder / ROWS)},
+            LAKE: {"type": "lake", "path": str(_lake_of(arena))},
             TRAIL: {
                 "type": "kafka",
                 "topic": TOPIC,
@@ -195,7 +196,7 @@ class Trial:
         def have_passed() -> bool:
             text = _positions_file(arena.quorum.leader()).read_bytes()
             positions = msgspec.json.decode(text)["positions"]
-            return all(positions.get(name, 0) > last for name in (FILES, ROWS, TRAIL, *self._hooks))
+            return all(positions.get(name, 0) > last for name in (FILES, ROWS, LAKE, TRAIL, *self._hooks))
 
         try:
             wait_until(have_passed, f"all exporters to pass offset {last}", SETTLING_S)
@@ -211,6 +212,8 @@ class Trial:
         rows = chain.from_iterable(sinks.rows_in(folder / ROWS) for folder in folders)
         self._judge_records(FILES, committed, _by_offset(lines))
         self._judge_records(ROWS, committed, _by_offset(rows))
+        self._judge_records(LAKE, committed, list(sinks.records_in(_lake_of(arena), arena.quorum.cluster_id)))
+        outcome.violations += rules.doubled(LAKE, outcome.got[LAKE][1])
         self._judge_records(TRAIL, committed, sinks.messages_in(arena.quorum.bootstrap, TOPIC))
         for name, hook in self._hooks.items():
             deliveries = list(hook.deliveries)
@@ -229,6 +232,11 @@ class Trial:
 
 def _positions_file(controller: Controller) -> Path:
     return controller.data_folder / PARTITION_FOLDER / POSITIONS_FILE
+
+
+def _lake_of(arena: Arena) -> Path:
+    """Return the lake, which all controllers share."""
+    return arena.quorum.workspace.folder / LAKE
 
 
 def _by_offset(records: Iterator[Exported]) -> list[Exported]:

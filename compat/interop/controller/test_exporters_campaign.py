@@ -20,7 +20,7 @@ def test_no_sink_misses_a_record_while_controllers_fail(
     text = describe(outcome, [])
     assert not outcome.violations, text
     assert len(outcome.spans) == FAULTS
-    assert set(outcome.got) == {"files", "rows", "trail", "steady", "tenth", "hangs", "away"}
+    assert set(outcome.got) == {"files", "rows", "lake", "trail", "steady", "tenth", "hangs", "away"}
     assert all(got >= outcome.committed > FAULTS for got, _ in outcome.got.values()), text
     assert outcome.looks > 0
 
