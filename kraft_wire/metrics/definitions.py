@@ -352,7 +352,8 @@ EXPORTERS: Final = (
     ),
     gauge(
         "exporter_lag_seconds",
-        "Time since an exporter that lags last exported something; none on controllers that aren't active",
+        "Time since an exporter that lags and isn't paused last exported something; none on controllers that"
+        " aren't active",
         unit="seconds",
         labels=("exporter",),
     ),
@@ -361,6 +362,11 @@ EXPORTERS: Final = (
         "1 while an exporter fails or hangs",
         labels=("exporter",),
         event="exporter failing",
+    ),
+    gauge(
+        "exporters_paused",
+        "1 if an operator has paused an exporter; 0 on controllers that aren't active",
+        labels=("exporter",),
     ),
     counter("exporter_failures", "Attempts to export that failed", labels=("exporter",)),
     counter(

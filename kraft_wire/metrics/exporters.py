@@ -15,6 +15,7 @@ class ExporterFigures(msgspec.Struct):
     failures_in_a_row: int = 0
     restarts: int = 0
     is_failing: bool = False
+    is_paused: bool = False
     advanced_ms: int = 0
 
     def failed(self, in_a_row: int) -> None:
@@ -53,11 +54,14 @@ def exporter_values(
         "exporters_restarted": {name: each.restarts for name, each in figures.items()},
         "exporters_failing": {name: int(is_exporting and each.is_failing) for name, each in figures.items()},
     }
+    values["exporters_paused"] = {
+        name: int(is_exporting and each.is_paused) for name, each in figures.items()
+    }
     lags = {name: max(0, high_watermark - position) for name, position in positions.items()}
     values["exporter_lag_records"] = dict(lags) if is_exporting else {}
     values["exporter_lag_seconds"] = {
         name: max(0, now_ms - figures[name].advanced_ms) / 1000 if lag else 0
         for name, lag in lags.items()
-        if is_exporting and name in figures
+        if is_exporting and name in figures and not figures[name].is_paused
     }
     return values

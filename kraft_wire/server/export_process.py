@@ -146,6 +146,8 @@ class ExportProcess:
         for name, each in orders.items():
             if each.reset and self._positions.begin_again(name, each.reset):
                 self._reports.reset(name, each.reset)
+        for name, figures in self.figures.items():
+            figures.is_paused = name in orders and orders[name].is_paused
         await self._positions.write()
         exporters = ordered(self._exporters, orders)
         over = partial(self._until_over, orders, orders_of)

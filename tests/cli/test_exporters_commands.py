@@ -12,7 +12,10 @@ import pytest
 from kraft_wire.cli import main
 from kraft_wire.cli.exporters.list_them import report_of, text_of
 from kraft_wire.protocol.own_messages.exporter_positions_response import Position
+from tests.support.controller_process import ServerProcess
+from tests.support.http_client import HTTP, scraped
 from tests.support.live_quorum import Controllers, static_controller, three_controllers
+from tests.support.scrapes import PLAIN
 from tests.support.waiting import wait_until
 
 Capture = pytest.CaptureFixture[str]
@@ -29,6 +32,7 @@ def quorum(tmp_path: Path) -> Iterator[Controllers]:
                 "kraft.wire.exporter.audit.type": "jsonl",
                 "kraft.wire.exporter.audit.path": str(tmp_path / f"audit-{id}"),
                 "kraft.wire.exporter.audit.start": "0",
+                **HTTP,
             }
             with controllers.file(id).open("a") as file:
                 file.writelines(f"{key}={value}\n" for key, value in keys.items())
@@ -111,6 +115,13 @@ def test_kafka_s_tools_can_order_it_too(quorum: Controllers, capsys: Capture) ->
     with quorum.processes[quorum.leader()].client() as client:
         client.set_config("kraft.wire.exporter.audit.paused", "true")
     wait_until(lambda: audit(quorum, capsys)["state"] == "paused", "the pause")
+    leader = quorum.processes[quorum.leader()]
+    wait_until(lambda: _shown_as_paused(leader), "the pause in the metrics")
+
+
+def _shown_as_paused(controller: ServerProcess) -> bool:
+    (sample,) = scraped(controller, PLAIN)["kraft_wire_exporters_paused"].samples
+    return (sample.labels, sample.value) == ({"exporter": "audit"}, 1)
 
 
 @pytest.mark.parametrize("words", [["pause", "other"], ["resume", "other"], ["reset", "other", "--yes"]])

@@ -34,6 +34,15 @@ def test_only_the_active_controller_knows_who_lags() -> None:
     assert standby["exporter_position"] == {"audit": 90, "idle": 100}
 
 
+def test_a_paused_exporter_has_no_time_since_it_exported() -> None:
+    exporters = Exporters({"audit": ExporterFigures(advanced_ms=1000, is_paused=True)}, {"audit": 90})
+    active = exporter_values(exporters, 100, is_exporting=True, now_ms=900_000)
+    assert active["exporters_paused"] == {"audit": 1}
+    assert active["exporter_lag_records"] == {"audit": 10}
+    assert active["exporter_lag_seconds"] == {}
+    assert exporter_values(exporters, 100, is_exporting=False, now_ms=0)["exporters_paused"] == {"audit": 0}
+
+
 def test_an_exporter_without_a_position_has_no_lag() -> None:
     values = exporter_values(Exporters({"new": ExporterFigures()}), 100, is_exporting=True, now_ms=0)
     assert values["exporter_lag_records"] == values["exporter_position"] == {}
