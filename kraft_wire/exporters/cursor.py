@@ -15,8 +15,8 @@ from kraft_wire.exporters.retries import pause_ms
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.own_messages.resync import Resync
 
-LINGER_MS: Final = 50
-"""New records wait so long for others: a sink flushes at most so often."""
+PACE_MS: Final = 50
+"""The time from one reading of new records to the next: a sink flushes at most so often."""
 
 
 class LogView(NamedTuple):
@@ -94,7 +94,7 @@ class Cursor:
         self._has_batch = False
         self._is_open = False
         self._is_backlog = True
-        self._waits_since_ms: int | None = None
+        self._next_reading_ms = 0
         self._retry_at_ms: int | None = None
 
     def next_step(self, now_ms: int) -> Step:
@@ -109,20 +109,15 @@ class Cursor:
             return Look()
         if self._offset >= self._high_watermark:
             return Wait(None)
-        if not self._is_backlog and self._waits_since_ms is not None:
-            due_ms = self._waits_since_ms + LINGER_MS
-            if now_ms < due_ms:
-                return Wait(due_ms)
+        if not self._is_backlog and now_ms < self._next_reading_ms:
+            return Wait(self._next_reading_ms)
         return ReadLog(self._offset, self._high_watermark)
 
     # Reports.
 
-    def advanced(self, high_watermark: int, now_ms: int) -> None:
+    def advanced(self, high_watermark: int) -> None:
         """Take note that everything below this offset is committed."""
-        if high_watermark > self._high_watermark:
-            self._high_watermark = high_watermark
-            if self._waits_since_ms is None:
-                self._waits_since_ms = now_ms
+        self._high_watermark = max(self._high_watermark, high_watermark)
 
     def looked(self, view: LogView) -> Restart | None:
         """Choose where to begin. Returns the restart if that isn't where the exporter should go on."""
@@ -146,8 +141,7 @@ class Cursor:
         read at once.
         """
         self._is_backlog = is_backlog
-        is_at_end = next_offset is None or next_offset >= self._high_watermark
-        self._waits_since_ms = None if is_at_end else now_ms
+        self._next_reading_ms = now_ms + PACE_MS
         if next_offset is not None:
             self._offset, self._snapshot = next_offset, None
         self._read_to, self._has_batch = next_offset, has_records

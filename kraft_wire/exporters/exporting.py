@@ -57,7 +57,7 @@ class Exporting:
 
     def advance(self, high_watermark: int) -> None:
         """Take note that everything below this offset is committed."""
-        self._cursor.advanced(high_watermark, _now_ms())
+        self._cursor.advanced(high_watermark)
         self._news.set()
 
     def complain(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kraft_wire.configs.exporter_orders import Start
 from kraft_wire.exporters.cursor import (
-    LINGER_MS,
+    PACE_MS,
     Cursor,
     LogView,
     Look,
@@ -110,23 +110,20 @@ def test_a_position_is_what_the_sink_has() -> None:
     assert cursor.next_step(NOW_MS) == Wait(None)
 
 
-def test_new_records_wait_a_little_for_others() -> None:
+def test_new_records_are_read_together_at_a_pace() -> None:
     cursor = _at_end()
-    cursor.advanced(101, NOW_MS)
-    cursor.advanced(102, NOW_MS + 10)
-    assert cursor.next_step(NOW_MS + 10) == Wait(NOW_MS + LINGER_MS)
-    assert cursor.next_step(NOW_MS + LINGER_MS) == ReadLog(100, 102)
-    cursor.has_read(102, NOW_MS + LINGER_MS, has_records=False, is_backlog=False)
-    assert cursor.next_step(NOW_MS + LINGER_MS) == Wait(None)
+    cursor.advanced(101)
+    cursor.advanced(102)
+    assert cursor.next_step(NOW_MS + 10) == Wait(NOW_MS + PACE_MS)
+    assert cursor.next_step(NOW_MS + PACE_MS) == ReadLog(100, 102)
+    cursor.has_read(102, NOW_MS + PACE_MS, has_records=False, is_backlog=False)
+    assert cursor.next_step(NOW_MS + PACE_MS) == Wait(None)
 
 
-def test_what_was_committed_during_a_reading_waits_too() -> None:
+def test_a_record_after_a_quiet_time_does_not_wait() -> None:
     cursor = _at_end()
-    cursor.advanced(101, NOW_MS)
-    assert cursor.next_step(NOW_MS + LINGER_MS) == ReadLog(100, 101)
-    cursor.advanced(105, NOW_MS + LINGER_MS)
-    cursor.has_read(101, NOW_MS + LINGER_MS, has_records=False, is_backlog=False)
-    assert cursor.next_step(NOW_MS + LINGER_MS) == Wait(NOW_MS + 2 * LINGER_MS)
+    cursor.advanced(101)
+    assert cursor.next_step(NOW_MS + PACE_MS + 1) == ReadLog(100, 101)
 
 
 def test_a_backlog_does_not_wait() -> None:
@@ -138,8 +135,8 @@ def test_a_backlog_does_not_wait() -> None:
 
 def test_an_older_high_watermark_changes_nothing() -> None:
     cursor = _at_end()
-    cursor.advanced(100, NOW_MS)
-    cursor.advanced(7, NOW_MS)
+    cursor.advanced(100)
+    cursor.advanced(7)
     assert cursor.next_step(NOW_MS) == Wait(None)
 
 
@@ -272,7 +269,7 @@ class _World:
         chance = self.random.random()
         if chance < 0.4:
             self.high_watermark += self.random.randint(1, 5)
-            self.cursor.advanced(self.high_watermark, self.now_ms)
+            self.cursor.advanced(self.high_watermark)
         elif chance < 0.43 and self.high_watermark:
             end = self.random.randint(self.view.start_offset, self.high_watermark)
             if end:
@@ -364,7 +361,7 @@ def test_records_come_in_order_while_nothing_fails(seed: int) -> None:
     world = _World(random)
     for _ in range(200):
         world.high_watermark += random.randint(0, 3)
-        world.cursor.advanced(world.high_watermark, world.now_ms)
+        world.cursor.advanced(world.high_watermark)
         world.now_ms += 40
         if world.cursor.next_step(world.now_ms) != Send():
             world.step()

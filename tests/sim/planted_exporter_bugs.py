@@ -23,7 +23,7 @@ def records_are_exported_when_they_are_appended(patch: Patch) -> None:
     def tick(self: NodeExporter) -> None:
         real_tick(self)
         if self._cursor is not None and self._node.is_up:
-            real(self._cursor, self._node.disk.end_offset, self._now_ms)
+            real(self._cursor, self._node.disk.end_offset)
 
     real_tick = NodeExporter._tick
     patch.attribute(NodeExporter, "_tick", tick)

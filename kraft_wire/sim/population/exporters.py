@@ -206,7 +206,7 @@ class NodeExporter:
             return
         if self._cursor is None:
             self._cursor = Cursor(FIRST_OFFSET, self._known.get(EXPORTER), self._node.high_watermark)
-        self._cursor.advanced(self._node.high_watermark, self._now_ms)
+        self._cursor.advanced(self._node.high_watermark)
         while not self._is_sending and self._take_step(self._cursor):
             pass
 
