@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import trio
 
@@ -35,6 +36,8 @@ from kraft_wire.tabular.table_names import RECORDS
 PARTS: Final = "_kraft/snapshot"
 _SCHEMA: Final = RECORDS_SCHEMA.remove(RECORDS_SCHEMA.get_field_index("cluster"))
 """The cluster is in the folder's name."""
+_IDENTITY: Final = ("offset", "epoch", "type", "json")
+"""The columns by which a record is told from any other."""
 
 
 class LakeSettings(msgspec.Struct, frozen=True, rename={"interval_ms": "interval.ms"}):
@@ -70,6 +73,7 @@ class LakeRecordsSink(BlockingSink):
         self._lake: Lake | None = None
         self._ends: dict[str, _Place] = {}
         self._parts: list[Path] = []
+        self._is_checked = False
 
     async def export(self, batch: ExportBatch) -> None:
         await trio.sleep_until(self._not_before_s)
@@ -102,10 +106,29 @@ class LakeRecordsSink(BlockingSink):
             self._export_snapshot(self._lake, batch)
 
     def _export_log(self, lake: Lake, batch: ExportBatch) -> None:
-        rows = _new_rows(_rows(batch), self._end_of(lake, batch.cluster))
+        rows, end = _rows(batch), self._end_of(lake, batch.cluster)
+        is_new = _is_after(rows, end)
+        self._check_known(lake, batch.cluster, rows.filter(pc.invert(is_new)).slice(0, 1))
+        rows = rows.filter(is_new)
         if rows.num_rows:
             _write(rows, _staged(lake.begin(lake.last_batch + 1), batch.cluster) / "log.parquet")
             self._commit(lake, batch)
+
+    def _check_known(self, lake: Lake, cluster: str, row: pa.Table) -> None:
+        """Check a row that should be in the lake already. Raises SinkFailed if the lake has another one: a
+        cluster that was made anew with its former id has another log."""
+        if self._is_checked or not row.num_rows:
+            return
+        known = ds.dataset(_log_files(lake, cluster), _SCHEMA).to_table(
+            filter=(ds.field("offset") == row["offset"][0]) & ~ds.field("in_snapshot")
+        )
+        wanted = row.select(_IDENTITY).to_pylist()[0]
+        if known.num_rows and wanted not in known.select(_IDENTITY).to_pylist():
+            raise SinkFailed(
+                f"{self._target} has another record at offset {wanted['offset']}: it is of another log; give"
+                " the exporter another folder"
+            )
+        self._is_checked = True
 
     def _export_snapshot(self, lake: Lake, batch: ExportBatch) -> None:
         """Keep a part of a snapshot. The last one makes all of them the lake's."""
@@ -137,10 +160,13 @@ class LakeRecordsSink(BlockingSink):
     def _end_of(self, lake: Lake, cluster: str) -> _Place:
         """Return the place of the last record that the lake has of a cluster."""
         if cluster not in self._ends:
-            files = lake.files(RECORDS, [f"{CLUSTER_FOLDER}{cluster}"], PART)
-            epoch = max(map(_last_epoch, files), default=-1)
+            epoch = max(map(_last_epoch, _log_files(lake, cluster)), default=-1)
             self._ends[cluster] = _Place(epoch, lake.ends.get(cluster, -1))
         return self._ends[cluster]
+
+
+def _log_files(lake: Lake, cluster: str) -> list[Path]:
+    return lake.files(RECORDS, [f"{CLUSTER_FOLDER}{cluster}"], PART)
 
 
 def _place_of(record: ExportRecord) -> _Place:
@@ -195,10 +221,10 @@ def _check_decoded(table: pa.Table) -> None:
         )
 
 
-def _new_rows(rows: pa.Table, end: _Place) -> pa.Table:
+def _is_after(rows: pa.Table, end: _Place) -> pa.ChunkedArray:
     is_later = pc.greater(rows["epoch"], end.epoch)
     follows = pc.and_(pc.equal(rows["epoch"], end.epoch), pc.greater(rows["offset"], end.offset))
-    return rows.filter(pc.or_(is_later, follows))
+    return pc.or_(is_later, follows)
 
 
 def _ends_of_snapshot(record: ExportRecord) -> pa.Table:

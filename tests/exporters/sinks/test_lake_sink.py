@@ -165,6 +165,18 @@ async def test_what_is_there_does_not_come_again(tmp_path: Path) -> None:
     assert _offsets(tmp_path) == [(3, offset) for offset in (1, 2, 3, 4, 5)]
 
 
+@pytest.mark.parametrize("epoch", [1, 3])
+async def test_a_log_that_begins_anew_is_another_one(tmp_path: Path, epoch: int) -> None:
+    """Its cluster was formatted again with the same id."""
+    await _export(tmp_path, _batch(1, 2, 3))
+    anew = [exported(topic_record(1000 + offset), offset) for offset in (2, 3)]
+    for record in anew:
+        record.epoch = epoch
+    with pytest.raises(SinkFailed, match="has another record at offset 2: it is of another log"):
+        await _export(tmp_path, ExportBatch(CLUSTER, anew))
+    assert _offsets(tmp_path) == [(3, 1), (3, 2), (3, 3)]
+
+
 async def test_a_snapshot_of_what_is_there_is_left_out(tmp_path: Path) -> None:
     log = list(_log_of(BUSY))
     await _export(tmp_path, *log, *_snapshot_of(BUSY, _newest_snapshot(BUSY)))
