@@ -9,7 +9,7 @@ from typing import Final
 
 from kraft_wire.cli.quorum.changes.attempts import UNCOMMITTED, Attempts, CommitWatch, Step, uncertain
 from kraft_wire.cli.quorum.connecting import check_given, led_quorum
-from kraft_wire.cli.quorum.history import read_history
+from kraft_wire.cli.quorum.history import GrowingHistory
 from kraft_wire.client.connection import Connector
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
@@ -34,6 +34,7 @@ class LeaderClient:
         self.settings = settings
         self._quorum = quorum
         self._timeout_s = settings.api_timeout_ms / 1000
+        self._history = GrowingHistory(quorum)
 
     @property
     def cluster_id(self) -> str:
@@ -48,10 +49,8 @@ class LeaderClient:
         return self._quorum.describe_quorum()
 
     def history(self) -> QuorumHistory:
-        """Read the leader's whole log for voters and registrations."""
-        found = QuorumHistory()
-        read_history(self._quorum, found)
-        return found
+        """Read the leader's log for voters and registrations."""
+        return self._history.read()
 
     def change(self, request: Message, response_class: type[Response], holds: Holds) -> None:
         """Make a change, after which ``holds`` is true, and wait for its commit. If it holds already, only
