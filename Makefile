@@ -52,7 +52,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-exporters campaign-strangers check format bench bench-scale bench-codec bench-spark lock clean
+.PHONY: help venv kafka kcat strace prometheus network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-exporters campaign-strangers check format bench bench-scale bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
@@ -107,6 +107,19 @@ strace:
 		apt-get -qq install -y strace || { apt-get -qq update && apt-get -qq install -y strace; }; \
 	else \
 		echo 'make: no `strace` on the PATH: the tests simulate failing disks with it; install it from your system'"'"'s packages (Debian: sudo apt-get install strace)' >&2; exit 1; \
+	fi
+
+# The Debian package starts a service. Its two programs are enough.
+prometheus:
+	@command -v prometheus >/dev/null && command -v promtool >/dev/null && exit 0; \
+	[ -x .prometheus/usr/bin/promtool ] && exit 0; \
+	if command -v apt-get >/dev/null; then \
+		echo 'make: getting Prometheus with apt-get'; \
+		rm -rf .prometheus && mkdir .prometheus && cd .prometheus && \
+		{ apt-get -qq -o APT::Sandbox::User=root download prometheus || { apt-get -qq update && apt-get -qq -o APT::Sandbox::User=root download prometheus; }; } && \
+		dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb; \
+	else \
+		echo 'make: no `prometheus` or no `promtool` on the PATH: the tests set off the alarms with them; install Prometheus' >&2; exit 1; \
 	fi
 
 # These tests also need root, and say so: they create network namespaces, loop devices and mounts.
@@ -255,7 +268,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		$(BIN)/pytest compiled/tests -n 2
 
-test-compat: venv kafka kcat strace network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
+test-compat: venv kafka kcat strace prometheus network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
 	@echo 'make: running the tests with Kafka and Spark, with three processes'
 	$(BIN)/pytest compat -n 3 --dist loadfile --no-loadscope-reorder
 
