@@ -34,14 +34,22 @@ class PretendBroker:
     """A registered, unfenced broker. A thread keeps its session alive from construction until ``close``.
 
     A ``patient`` one, under a controller that can't cope with its load, goes on if it is fenced or gets no
-    answer in time, as real brokers do.
+    answer in time, as real brokers do. One that comes back has the ``directory`` that it had before.
     """
 
-    def __init__(self, node_id: int, cluster_id: str, controller_port: int, *, patient: bool = False) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        cluster_id: str,
+        controller_port: int,
+        *,
+        patient: bool = False,
+        directory: Uuid | None = None,
+    ) -> None:
         self._patient = patient
         self.node_id = node_id
         self._client = WireClient(controller_port, client_id=str(node_id))
-        self.directory = random_uuid()
+        self.directory = random_uuid() if directory is None else directory
         self.epoch = self._register(cluster_id)
         wait_until(lambda: not self._beat().is_fenced, f"pretend broker {node_id} to be unfenced")
         self._closing = threading.Event()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from compat.conftest import make_workspace
 from compat.harness.kafka.nodes import HERE, Node, Place
@@ -19,6 +22,17 @@ from compat.harness.waiting import wait_until
 from tests.support.controller_process import Client
 
 QUICK: Mapping[str, str] = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "500"}
+
+
+COVERED: set[str] = set()
+"""The alarms that tests set off."""
+Alarms = tuple[str, ...]
+
+
+def sets_off(*alarms: str) -> Callable[[Callable[..., None]], Any]:
+    """Let a test set off these alarms, which are its argument ``alarms``."""
+    COVERED.update(alarms)
+    return pytest.mark.parametrize("alarms", [alarms], ids=["-".join(alarms)])
 
 
 class Site:
