@@ -38,6 +38,9 @@ SLOWEST = (
     "test_migration.py",
     "test_change_commands.py",
     "test_live_java.py",
+    "test_storage_alarms.py",
+    "test_cluster_alarms.py",
+    "test_quorum_alarms.py",
 )
 """The files that run first, in this order: a slow file at the end would leave all but one process idle."""
 

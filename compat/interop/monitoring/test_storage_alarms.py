@@ -36,12 +36,12 @@ def test_a_busy_controller_is_paused_again_and_again(site: Site, alarms: Alarms)
     with site.led("slow", 1) as quorum, ThreadPoolExecutor(1) as threads:
         (controller,) = quorum.running
         writing = threads.submit(write, controller, 4_000)
-        while not writing.done():
+        while not site.is_set_off("slow", *alarms):
+            assert not writing.done()
             with paused(controller):
                 time.sleep(0.08)
             time.sleep(0.02)
         writing.result()
-        site.prometheus.wait_for("slow", *alarms)
         site.prometheus.wait_until_over("slow", *alarms)
 
 
