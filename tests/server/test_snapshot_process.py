@@ -61,7 +61,8 @@ async def test_a_process_comes_after_others_unless_the_snapshot_is_urgent(
             nursery.start_soon(make)
             # A pipe opens when somebody reads it.
             writable = await trio.to_thread.run_sync(os.open, log, os.O_WRONLY, abandon_on_cancel=True)
-            (process,) = processes_with(tmp_path)
+            # While others come and go, a look at all processes may miss one.
+            (process,) = wait_until(lambda: processes_with(tmp_path), "its process")
             above_ours = os.getpriority(os.PRIO_PROCESS, process) - os.getpriority(os.PRIO_PROCESS, 0)
             os.close(writable)
     assert above_ours == niceness
