@@ -54,8 +54,11 @@ def test_a_node_id_votes_with_one_directory() -> None:
     described = quorum(replica(4, NEW), voters=(replica(4, OLD),))
     check_no_other_directory_votes(described, 4, OLD)
     check_no_other_directory_votes(described, 5, NEW)
-    with pytest.raises(Unfit, match="run `kraft-wire quorum remove 4` first"):
+    with pytest.raises(Unfit, match=f"{OLD}, and fetches: if another controller has this node.id, correct"):
         check_no_other_directory_votes(described, 4, NEW)
+    gone = quorum(replica(4, NEW), voters=(replica(4, OLD, NOW_MS - LIVE_WITHIN_MS - 1),))
+    with pytest.raises(Unfit, match=f"run `kraft-wire quorum remove 4 --directory-id {OLD}` first"):
+        check_no_other_directory_votes(gone, 4, NEW)
 
 
 def test_a_voter_that_fetches_isn_t_to_be_removed_for_a_directory_that_doesn_t() -> None:
@@ -66,5 +69,5 @@ def test_a_voter_that_fetches_isn_t_to_be_removed_for_a_directory_that_doesn_t()
     ):
         check_no_other_directory_votes(described, 4, NEW)
     gone = quorum(voters=(replica(4, OLD, NOW_MS - LIVE_WITHIN_MS - 1),))
-    with pytest.raises(Unfit, match="run `kraft-wire quorum remove 4` first"):
+    with pytest.raises(Unfit, match=f"run `kraft-wire quorum remove 4 --directory-id {OLD}` first"):
         check_no_other_directory_votes(gone, 4, NEW)

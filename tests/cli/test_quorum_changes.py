@@ -146,7 +146,11 @@ def test_the_registration_of_a_replaced_disk_belongs_to_the_controller_that_runs
     quorum.replace_disk(lost)
     directory_id = read_meta_properties(quorum.folder(lost)).directory_id
     wait_until(lambda: str(directory_id) in directories(status(quorum, capsys)), "the new disk to fetch")
+    assert run(quorum, "quorum", "promote", str(lost)) == 6, (
+        "also while the old one counts as one that fetches"
+    )
     wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the old disk to be gone")
+    capsys.readouterr()
     assert run(quorum, "quorum", "promote", str(lost)) == 6
     said = capsys.readouterr().err
     assert f"node {lost} votes with directory {Uuid(bytes([lost] * 16))}, which doesn't fetch" in said
@@ -405,7 +409,7 @@ def test_a_majority_has_to_be_left(quorum: Controllers, capsys: Capture) -> None
     said = capsys.readouterr()
     left = ", ".join(map(str, sorted({1, 2, 3} - {other})))
     assert f"voters {left} would be left. Those that fetch: {quorum.leader()}. 2 are needed" in said.err
-    assert f"Afterwards    {left}: the majority is 2, but only 1 of them fetch" in said.out
+    assert f"Afterwards    {left}: the majority is 2, but only 1 of them fetches" in said.out
 
 
 def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, capsys: Capture) -> None:
@@ -467,3 +471,21 @@ def test_a_controller_that_is_gone_gets_the_features_of_the_leader(
     assert said[-1] == f"Controller {gone} is registered with these features. The change is committed."
     assert run(quorum, "registrations", "refresh", "--id", str(gone)) == 0
     assert capsys.readouterr().out == nothing
+
+
+def test_a_file_with_another_nodes_id_is_refused(quorum: Controllers, capsys: Capture) -> None:
+    file = quorum.add_observer(4)
+    file.write_text(file.read_text().replace("node.id=4", "node.id=5"))
+    assert run(quorum, "quorum", "add", str(file)) == 6
+    assert "is the folder of node 4, and the file says node.id=5: correct the file" in capsys.readouterr().err
+
+
+def test_a_newcomer_with_the_id_of_a_voter_that_runs_is_not_told_to_remove_it(
+    quorum: Controllers, capsys: Capture
+) -> None:
+    twin_of = next(id for id in quorum.addresses if id != quorum.leader())
+    file = quorum.add_observer(4, node_id=str(twin_of))
+    assert run(quorum, "quorum", "add", str(file)) == 6
+    said = capsys.readouterr().err
+    assert f"node {twin_of} votes with directory id {Uuid(bytes([twin_of] * 16))}, and fetches" in said
+    assert "quorum remove" not in said

@@ -33,6 +33,7 @@ from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
+from kraft_wire.raft.recovery.moving import NewAddress, check_moved, moved_voters
 from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller, role_of
 from kraft_wire.raft.recovery.plan import (
     PLAN_VERSION,
@@ -62,22 +63,12 @@ from kraft_wire.raft.recovery.static_quorum import (
     configuring_steps,
     format_command,
     is_static,
-    named,
     new_voters,
     old_voters,
     returning_step,
 )
 
 MOST_EPOCHS_APART: Final = 1000
-
-
-class NewAddress(msgspec.Struct, frozen=True):
-    """The host and port that a voter moved to; ``listener`` is None if it has only one."""
-
-    node_id: int
-    host: str
-    port: int
-    listener: str | None = None
 
 
 def make_plan(
@@ -122,12 +113,12 @@ def make_plan(
     elif static_voters:
         raise RecoveryError("--voters is for a static quorum, and this one's voters are in the log")
     elif votes:
-        voters = _moved_voters(elected.voters, moved)
+        voters = moved_voters(elected.voters, moved)
         targets = [folder for folder in votes if has_equal_log(folder, elected)]
         steps = _moving_steps(elected, targets, found)
         plan = _plan(found, inputs, now_ms, "endpoints", targets, voters, elected, steps)
     else:
-        voters = _moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
+        voters = moved_voters([_voter_of(folder, found, moved) for folder in kept], moved)
         steps = _recovery_steps(kept, found)
         plan = _plan(found, inputs, now_ms, "lost majority", kept, voters, kept[0], steps)
     return msgspec.structs.replace(plan, without=tuple(sorted(set(without)))).hashed()
@@ -144,7 +135,7 @@ def _static_plan(
 ) -> Plan:
     """Return the plan of a static quorum: for the kept folders, or, if a majority is left, only for the
     configuration."""
-    _check_moved(moved, [folder.node_id for folder in kept] or elected.static_voter_ids)
+    check_moved(moved, [folder.node_id for folder in kept] or elected.static_voter_ids)
     at = {id: Endpoint("", address.host, address.port) for id, address in moved.items()}
     if not kept:
         points = {
@@ -267,32 +258,6 @@ def _voter_of(
         )
     endpoint = Endpoint(address.listener, address.host, address.port)
     return KnownVoter(folder.node_id, folder.directory_id, (endpoint,))
-
-
-def _moved_voters(voters: Sequence[KnownVoter], moved: Mapping[int, NewAddress]) -> tuple[KnownVoter, ...]:
-    """Return the voters at their new addresses."""
-    _check_moved(moved, [voter.id for voter in voters])
-    return tuple(_at(voter, moved[voter.id]) if voter.id in moved else voter for voter in voters)
-
-
-def _check_moved(moved: Mapping[int, NewAddress], ids: Sequence[int]) -> None:
-    """Raise RecoveryError for a new address of a node that isn't among the voters."""
-    unknown = sorted(set(moved).difference(ids))
-    if unknown:
-        raise RecoveryError(f"--endpoints names node {unknown[0]}, and the voters are {named(ids)}")
-
-
-def _at(voter: KnownVoter, address: NewAddress) -> KnownVoter:
-    names = [endpoint.listener for endpoint in voter.endpoints]
-    listener = names[0] if address.listener is None and len(names) == 1 else address.listener
-    if listener not in names:
-        example = f"{voter.id}@{names[0]}://HOST:PORT"
-        raise RecoveryError(
-            f"voter {voter.id} has the listeners {', '.join(names)}: give --endpoints {example}"
-        )
-    new = Endpoint(listener, address.host, address.port)
-    endpoints = tuple(new if point.listener == listener else point for point in voter.endpoints)
-    return msgspec.structs.replace(voter, endpoints=endpoints)
 
 
 def _plan(

@@ -224,9 +224,18 @@ def check_inputs(found: Sequence[FolderEvidence]) -> None:
     for one, other in combinations(found, 2):
         if one.node_id == other.node_id:
             raise RecoveryError(
-                f"node {one.node_id} has two folders, {one.folder} and {other.folder}: give the newer one"
+                f"node {one.node_id} has two folders: {_described(one)}, and {_described(other)}. Give one of"
+                " them: that of the directory that votes; if both are of one directory, the one whose log"
+                " ends in the later epoch, or else later"
             )
         _check_matching(one, other)
+
+
+def _described(folder: FolderEvidence) -> str:
+    return (
+        f"{folder.folder} (directory {folder.directory_id}, last epoch {folder.last_epoch}, log end "
+        f"{folder.log_end_offset})"
+    )
 
 
 def _check_matching(one: FolderEvidence, other: FolderEvidence) -> None:

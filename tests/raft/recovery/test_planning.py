@@ -27,8 +27,9 @@ from kraft_wire.raft.recovery.evidence import (
     SnapshotEvidence,
     VoterChange,
 )
+from kraft_wire.raft.recovery.moving import NewAddress
 from kraft_wire.raft.recovery.plan import Loss, Plan, RecoveryError, Target
-from kraft_wire.raft.recovery.planning import NewAddress, make_plan
+from kraft_wire.raft.recovery.planning import make_plan
 
 NOW_MS = 1_800_000_000_000
 CLUSTER = "a cluster"
@@ -391,6 +392,12 @@ def test_a_survivor_whose_removal_is_the_last_change_keeps_its_endpoints() -> No
     assert plan(removed).voters == (voter(1),)
 
 
+def test_two_voters_at_one_address_are_refused() -> None:
+    found = [folder(id, 3, 50) for id in (1, 2, 3)]
+    with pytest.raises(RecoveryError, match="voters 2 and 3 would both be at new:19093: give each its own"):
+        plan(*found, addresses=[NewAddress(2, "new", 19093), NewAddress(3, "new", 19093)])
+
+
 def test_an_epoch_must_be_left() -> None:
     """The node stands for election in the epoch after the plan's."""
     rise = plan(folder(1, 3, 50)).epoch - 3
@@ -496,7 +503,10 @@ def test_a_voter_on_another_disk_is_none() -> None:
             "the folders are of several clusters: a cluster (/1), another (/2). Leave out those of",
         ),
         ({"controller_pid": 77}, "process 77 worked on /2 when it was collected"),
-        ({"node_id": 1}, "node 1 has two folders, /1 and /2"),
+        (
+            {"node_id": 1},
+            f"node 1 has two folders: /1 (directory {directory(1)}, last epoch 3, log end 50), and /2 (",
+        ),
         (
             {"epochs": (EpochEvidence(3, 0, 50, "other bytes"),)},
             "/1 and /2 hold different records of epoch 3 at offsets 0 to 49",

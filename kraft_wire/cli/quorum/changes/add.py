@@ -101,7 +101,7 @@ def _controller_of(config: Path) -> NodeConfig:
 
 def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:
     """Return the id and directory id that the controller votes with. Raises Unfit if its folder is of another
-    cluster or has no directory id; Unreadable."""
+    cluster or node, or has no directory id; Unreadable."""
     try:
         properties = read_meta_properties(Path(node.metadata_log_dir))
     except NotFormatted as error:
@@ -115,6 +115,11 @@ def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:
             f"{node.metadata_log_dir} belongs to cluster {properties.cluster_id}, and the quorum that "
             f"{OPTION} names to {cluster_id}: check both. To use the folder for this quorum, move it "
             "away, and format it again. Nothing was changed"
+        )
+    if properties.node_id != node.node_id:
+        raise Unfit(
+            f"{node.metadata_log_dir} is the folder of node {properties.node_id}, and the file says node.id="
+            f"{node.node_id}: correct the file. Nothing was changed"
         )
     return ReplicaKey(node.node_id, properties.directory_id)
 

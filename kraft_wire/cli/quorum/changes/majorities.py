@@ -67,10 +67,18 @@ def _text(voters: VoterLiveness) -> str:
     if not voters.voters:
         return "none"
     live = len(voters.live)
-    rest = (
-        f"but only {live or 'none'} of them fetch" if voters.may_fail < 0 else may_fail_text(voters.may_fail)
-    )
+    rest = _too_few_text(live) if voters.may_fail < 0 else may_fail_text(voters.may_fail)
     return f"{ids_text(voters.voters)}: the majority is {voters.needed}, {rest}"
+
+
+def _too_few_text(live: int) -> str:
+    match live:
+        case 0:
+            return "but none of them fetches"
+        case 1:
+            return "but only 1 of them fetches"
+        case _:
+            return f"but only {live} of them fetch"
 
 
 def may_fail_text(number: int) -> str:

@@ -10,7 +10,14 @@ import msgspec
 from kraft_wire.cli.errors import UsageError
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
-from kraft_wire.cli.quorum.changes.majorities import change_lines, fetches, key_of, liveness_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import (
+    LIVE_WITHIN_MS,
+    change_lines,
+    fetches,
+    key_of,
+    liveness_of,
+    replicas_of,
+)
 from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.voter_changes import add_voter
@@ -59,9 +66,15 @@ def check_no_other_directory_votes(
                 "doesn't: check the directory id. If the disk was replaced just now, try again. Nothing was "
                 "changed"
             )
+        if fetches(described, voter):
+            raise Unfit(
+                f"node {node_id} votes with directory id {voter.directory_id}, and fetches: if another "
+                "controller has this node.id, correct it; if the disk was replaced just now, try again in "
+                f"{LIVE_WITHIN_MS // 1000} seconds. Nothing was changed"
+            )
         raise Unfit(
             f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
-            f"only once: run `kraft-wire quorum remove {node_id}` first"
+            f"only once: run `kraft-wire quorum remove {node_id} --directory-id {voter.directory_id}` first"
         )
 
 

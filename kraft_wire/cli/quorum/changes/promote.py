@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
-from kraft_wire.cli.quorum.changes.majorities import fetches, key_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
@@ -122,15 +122,23 @@ def _votes(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> boo
 
 
 def _check_disk(described: QuorumDescription, node_id: int) -> None:
-    """Raise Unfit if the voter with the node id is gone, and the node fetches with another directory."""
+    """Raise Unfit if the voter with the node id has another directory than one that fetches. A voter that
+    ended a moment ago still counts as one that fetches."""
     for voter in replicas_of(described.voters, node_id):
         observers = observers_of(described, node_id, None)
-        if observers and not fetches(described, voter):
-            old, new = voter.directory_id, ", ".join(str(key.directory_id) for key in observers)
+        if not observers:
+            continue
+        old, new = voter.directory_id, ", ".join(str(key.directory_id) for key in observers)
+        if fetches(described, voter):
             raise Unfit(
-                f"node {node_id} votes with directory {old}, which doesn't fetch; {new} does: run "
-                f"`kraft-wire quorum remove {node_id} --directory-id {old}` first"
+                f"node {node_id} votes with directory {old}, and {new} fetches, too: if {old} is lost, try "
+                f"again in {LIVE_WITHIN_MS // 1000} seconds; otherwise two controllers have this node.id: "
+                "stop one. Nothing was changed"
             )
+        raise Unfit(
+            f"node {node_id} votes with directory {old}, which doesn't fetch; {new} does: run "
+            f"`kraft-wire quorum remove {node_id} --directory-id {old}` first"
+        )
 
 
 def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:

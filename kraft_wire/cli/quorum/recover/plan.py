@@ -12,8 +12,9 @@ from kraft_wire.cli.quorum import Unfit
 from kraft_wire.cli.quorum.recover.files import read_collection, write_new
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import KnownVoter, url_of
+from kraft_wire.raft.recovery.moving import NewAddress
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError, Survivor
-from kraft_wire.raft.recovery.planning import NewAddress, make_plan
+from kraft_wire.raft.recovery.planning import make_plan
 from kraft_wire.server.config.endpoints import BadAddress, parse_host_port, parse_voters
 
 
