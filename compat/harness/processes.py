@@ -8,8 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,6 +21,16 @@ TAIL_LINES = 60
 
 class ProcessFailed(AssertionError):
     """A process ended unexpectedly, or didn't end. The message contains the end of its log."""
+
+
+@contextmanager
+def suspended(*processes: ManagedProcess) -> Iterator[None]:
+    """Suspend processes with SIGSTOP during the block, and resume them with SIGCONT."""
+    with ExitStack() as resuming:
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+            resuming.callback(process.send_signal, signal.SIGCONT)
+        yield
 
 
 def die_with_parent() -> None:

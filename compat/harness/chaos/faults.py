@@ -3,12 +3,13 @@ healed."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from compat.harness.chaos.arena import Arena
 from compat.harness.kafka.quorum import Controller
+from compat.harness.processes import suspended
+from compat.harness.strace import inject_into_flushes
 
 Fault = Callable[[Arena, Controller], AbstractContextManager[None]]
 
@@ -67,11 +68,8 @@ def killed(arena: Arena, victim: Controller) -> Iterator[None]:
 @contextmanager
 def paused(arena: Arena, victim: Controller) -> Iterator[None]:
     """Suspend the victim with SIGSTOP, and resume it with SIGCONT."""
-    victim.running_process.send_signal(signal.SIGSTOP)
-    try:
+    with suspended(victim.running_process):
         yield
-    finally:
-        victim.running_process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
@@ -93,10 +91,8 @@ def without_power(arena: Arena, *victims: Controller) -> Iterator[None]:
 def failing_flush(arena: Arena, victim: Controller) -> Iterator[None]:
     """Let the victim's next flush fail with EIO; a further flush would succeed."""
     process = victim.running_process
-    calls = "fsync,fdatasync"
-    injecting = ["-e", f"trace={calls}", "-e", f"inject={calls}:error=EIO:when=1"]
-    attaching = ["strace", "-f", "-p", str(process.pid), "-o", "/dev/null"]
-    tracer = arena.quorum.workspace.start(f"{victim.name}-strace", [*attaching, *injecting])
+    workspace, name = arena.quorum.workspace, f"{victim.name}-strace"
+    tracer = inject_into_flushes(workspace, name, process, "error=EIO:when=1")
     assert process.wait(GIVING_UP_S) == EXIT_CODE_OF_A_FAILED_DISK, process.tail()
     assert "the disk is not to be trusted" in process.log_text(), process.tail()
     tracer.wait(GIVING_UP_S)

@@ -8,12 +8,11 @@ import threading
 from pathlib import Path
 
 from compat.campaigns.exporters.hooks import OK, Hook, steady
-from compat.harness.kafka.nodes import OurController
 from compat.harness.kafka.pretend_broker import PretendBroker
-from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
+from compat.harness.kafka.quorum import Controller, connect
 from compat.harness.ports import HOST
 from compat.harness.waiting import wait_until
-from compat.interop.monitoring.watched import Alarms, Site, sets_off, write
+from compat.interop.monitoring.watched import Alarms, Site, of_ours, sets_off, write
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
@@ -91,26 +90,23 @@ def test_a_node_of_another_cluster_fetches(site: Site, alarms: Alarms) -> None:
 
 @sets_off("KraftWireInternalErrors")
 def test_a_release_has_a_bug(site: Site, alarms: Alarms, tmp_path: Path) -> None:
-    with site.quorum("buggy", 1) as quorum:
-        _run_copy(quorum, tmp_path, "controller/cluster/describe_cluster.py", "def handle(*given): 1 / 0\n")
+    release = _copy(tmp_path, "controller/cluster/describe_cluster.py", "def handle(*given): 1 / 0\n")
+    with site.led("buggy", 1, environment=release) as quorum:
         with connect(quorum.leader()) as client:
             answer = client.call(DescribeClusterRequest(), 1, DescribeClusterResponse)
         assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-        site.wait_until_scraped("buggy")
-        with connect(quorum.leader()) as client:
-            client.call(DescribeClusterRequest(), 1, DescribeClusterResponse)
         site.prometheus.wait_for("buggy", *alarms)
         site.prometheus.wait_until_over("buggy", *alarms)
 
 
 @sets_off("KraftWireLevelNotSupported")
 def test_a_release_is_older_than_the_finalized_level(site: Site, alarms: Alarms, tmp_path: Path) -> None:
-    with site.quorum("older", 1) as quorum:
-        _run_copy(quorum, tmp_path, "metadata/features/supported.py", OLDER)
-        site.prometheus.wait_for("older", *alarms)
+    release = _copy(tmp_path, "metadata/features/supported.py", OLDER)
+    with site.led("older", 1, environment=release) as quorum:
         (controller,) = quorum.running
+        site.prometheus.wait_for("older", *alarms)
         controller.stop()
-        _of_ours(controller).environment = {}
+        of_ours(controller).environment = {}
         controller.start()
         site.prometheus.wait_until_over("older", *alarms)
 
@@ -127,21 +123,13 @@ def supported_ranges(*, unstable=False):
 """
 
 
-def _run_copy(quorum: ControllerQuorum, folder: Path, module: str, addition: str) -> None:
-    """Start controllers of a release whose module ends with more lines."""
+def _copy(folder: Path, module: str, addition: str) -> dict[str, str]:
+    """Copy the package, with more lines at the end of a module. Returns the environment that runs it."""
     copy = folder / "release"
     shutil.copytree(PACKAGE, copy / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     file = copy / PACKAGE.name / module
     file.write_text(file.read_text() + addition)
-    for controller in quorum.controllers.values():
-        _of_ours(controller).environment = {"PYTHONPATH": str(copy)}
-    quorum.start()
-    quorum.leader()
-
-
-def _of_ours(controller: Controller) -> OurController:
-    assert isinstance(controller, OurController)
-    return controller
+    return {"PYTHONPATH": str(copy)}
 
 
 @sets_off("KraftWireReplayStopped", "KraftWireStateLags")
@@ -150,7 +138,7 @@ def test_a_newer_release_writes_what_the_others_do_not_know(
 ) -> None:
     release = {"PYTHONPATH": str(newer_release(tmp_path))}
     with site.led("upgraded", properties={"metadata.max.idle.interval.ms": "500"}) as quorum:
-        upgraded = _of_ours(quorum.leader())
+        upgraded = of_ours(quorum.leader())
         upgraded.stop()
         upgraded.environment = release
         upgraded.start()
@@ -161,7 +149,7 @@ def test_a_newer_release_writes_what_the_others_do_not_know(
         site.prometheus.wait_for("upgraded", *alarms)
         for other in quorum.followers():
             other.stop()
-            _of_ours(other).environment = release
+            of_ours(other).environment = release
             other.start()
         site.prometheus.wait_until_over("upgraded", *alarms)
 

@@ -25,7 +25,7 @@ def test_prometheus_has_data_for_every_panel(site: Site, tmp_path: Path) -> None
     keys = {**exporter, "kraft.wire.exporter.audit.path": str(tmp_path / "audit")}
     with site.led("panels", properties=keys) as quorum:
         write(quorum.leader(), 50)
-        empty = {title for title, text in _panels("panels") if not wait_for_data(site, text)}
+        empty = {title for title, text in _panels("panels") if not _has_data(site, text)}
     assert empty == WITHOUT_DATA
 
 
@@ -43,7 +43,7 @@ def _panels(job: str) -> Iterator[tuple[str, str]]:
             yield panel["title"], text
 
 
-def wait_for_data(site: Site, expression: str) -> bool:
+def _has_data(site: Site, expression: str) -> bool:
     """Whether an expression has results, now or after some scrapes."""
     for _ in range(4):
         if site.prometheus.value(expression) is not None:

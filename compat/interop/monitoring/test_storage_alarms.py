@@ -12,6 +12,7 @@ from pathlib import Path
 from compat.harness.chaos.arena import scratch_in_memory
 from compat.harness.kafka.nodes import Place
 from compat.harness.prometheus import pause_between_scrapes
+from compat.harness.strace import inject_into_flushes
 from compat.interop.monitoring.watched import Alarms, Site, paused, sets_off, wait_for_child, write
 from tests.support.power_disk import PowerDisk
 
@@ -21,10 +22,8 @@ def test_flushes_take_seconds(site: Site, alarms: Alarms) -> None:
     hangs, slow = alarms
     with site.led("flushing", 1) as quorum:
         (controller,) = quorum.running
-        calls = "fsync,fdatasync"
-        slowing = ["-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter=7000000"]
-        attaching = ["strace", "-f", "-p", str(controller.running_process.pid), "-o", "/dev/null"]
-        tracer = quorum.workspace.start("strace", [*attaching, *slowing])
+        process = controller.running_process
+        tracer = inject_into_flushes(quorum.workspace, "strace", process, "delay_enter=7000000")
         site.prometheus.wait_for("flushing", hangs)
         tracer.send_signal(signal.SIGINT)
         site.prometheus.wait_for("flushing", slow)

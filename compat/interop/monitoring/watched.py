@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,16 @@ from typing import Any
 import pytest
 
 from compat.conftest import make_workspace
-from compat.harness.kafka.nodes import HERE, Node, Place
+from compat.harness.kafka.nodes import HERE, Node, OurController, Place
 from compat.harness.kafka.quorum import Controller, ControllerQuorum
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.ports import HOST, free_port
-from compat.harness.processes import Workspace
+from compat.harness.processes import Workspace, suspended
 from compat.harness.prometheus import Alarm, Prometheus
 from compat.harness.waiting import wait_until
 from tests.support.controller_process import Client
 
 QUICK: Mapping[str, str] = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "500"}
-
-
 COVERED: set[str] = set()
 """The alarms that tests set off."""
 Alarms = tuple[str, ...]
@@ -46,18 +43,20 @@ class Site:
         self._numbers = count()
 
     @contextmanager
-    def quorum(
+    def led(
         self,
         job: str,
         controllers: int = 3,
         properties: Mapping[str, str] | None = None,
+        *,
         place: Place = HERE,
+        environment: Mapping[str, str] | None = None,
     ) -> Iterator[ControllerQuorum]:
-        """Run controllers of ours, which aren't started yet, and watch them under a job. There may be several
-        quorums of one job. All keep their data at ``place``."""
+        """Run controllers of ours that have a leader, and watch them under a job, which may have several
+        quorums. All keep their data at ``place``; ``environment`` holds variables for their processes."""
         folder = self._folder / f"{job}-{next(self._numbers)}"
         folder.mkdir()
-        listeners: list[str] = []
+        listeners = [f"{HOST}:{free_port()}" for _ in range(controllers)]
         for workspace in make_workspace(folder):
             quorum = ControllerQuorum(
                 workspace,
@@ -66,12 +65,15 @@ class Site:
                 properties={**QUICK, **(properties or {})},
                 places=[place] * controllers,
             )
-            for controller in quorum.controllers.values():
-                listeners.append(f"{HOST}:{free_port()}")
-                controller.change_properties({"kraft.wire.http.listener": listeners[-1]})
+            for controller, listener in zip(quorum.controllers.values(), listeners, strict=True):
+                controller.change_properties({"kraft.wire.http.listener": listener})
+                of_ours(controller).environment = environment or {}
             quorum.format()
             self._watch(job, listeners)
             try:
+                quorum.start()
+                quorum.leader()
+                self._wait_until_scraped(job)
                 yield quorum
             finally:
                 self._unwatch(job, listeners)
@@ -84,26 +86,11 @@ class Site:
         self._jobs[job] = [each for each in self._jobs[job] if each not in listeners]
         self.prometheus.watch(self._jobs)
 
-    @contextmanager
-    def led(
-        self,
-        job: str,
-        controllers: int = 3,
-        properties: Mapping[str, str] | None = None,
-        place: Place = HERE,
-    ) -> Iterator[ControllerQuorum]:
-        """Run controllers that have a leader."""
-        with self.quorum(job, controllers, properties, place) as quorum:
-            quorum.start()
-            quorum.leader()
-            self.wait_until_scraped(job)
-            yield quorum
-
     def is_set_off(self, job: str, *names: str) -> bool:
         """Whether all these alarms of a job are set off now."""
         return {Alarm(name, job) for name in names} <= self.prometheus.set_off()
 
-    def wait_until_scraped(self, job: str) -> None:
+    def _wait_until_scraped(self, job: str) -> None:
         """Wait until Prometheus reaches all controllers of a job: it looks for new ones every 5 seconds."""
         expected = len(self._jobs[job])
         wait_until(
@@ -111,15 +98,14 @@ class Site:
         )
 
 
-@contextmanager
-def paused(*nodes: Node) -> Iterator[None]:
+def of_ours(controller: Controller) -> OurController:
+    assert isinstance(controller, OurController)
+    return controller
+
+
+def paused(*nodes: Node) -> AbstractContextManager[None]:
     """Suspend processes during the block."""
-    with ExitStack() as resuming:
-        for node in nodes:
-            process = node.running_process
-            process.send_signal(signal.SIGSTOP)
-            resuming.callback(process.send_signal, signal.SIGCONT)
-        yield
+    return suspended(*(node.running_process for node in nodes))
 
 
 def write(controller: Controller, count: int, value_bytes: int = 10) -> None:

@@ -139,12 +139,7 @@ def test_all_controllers_move_to_other_ports(
     """KIP-1347. The record is written to the folders with equal logs; the others fetch it."""
     for workspace in make_workspace(tmp_path):
         quorum = ControllerQuorum(workspace, tool_server, [kind] * 3)
-        quorum.format()
-        quorum.start()
-        quorum.leader()
-        quorum.wait_until_equal()
-        for controller in quorum.running:
-            controller.kill()
+        _kill_all_once_equal(quorum)
         folders = [controller.data_folder for controller in quorum.controllers.values()]
         collected, plan = tmp_path / "collected.json", tmp_path / "plan.json"
         _run("collect", *folders, "--output", collected)
@@ -165,12 +160,7 @@ def test_controllers_that_all_moved_find_each_other_at_their_bootstrap_servers(
 ) -> None:
     for workspace in make_workspace(tmp_path):
         quorum = ControllerQuorum(workspace, tool_server, ["ours", "ours", third])
-        quorum.format()
-        quorum.start()
-        quorum.leader()
-        quorum.wait_until_equal()
-        for controller in quorum.running:
-            controller.kill()
+        _kill_all_once_equal(quorum)
         _move(quorum)
         quorum.start()
         quorum.leader()
@@ -182,6 +172,16 @@ def _knows_all_ports(quorum: ControllerQuorum) -> bool:
     with connect(quorum.leader()) as client:
         nodes = describe_quorum(client).nodes
     return {node.node_id: listener.port for node in nodes for listener in node.listeners} == quorum.ports
+
+
+def _kill_all_once_equal(quorum: ControllerQuorum) -> None:
+    """Run new controllers until their logs are equal, and kill all."""
+    quorum.format()
+    quorum.start()
+    quorum.leader()
+    quorum.wait_until_equal()
+    for controller in quorum.running:
+        controller.kill()
 
 
 def _move(quorum: ControllerQuorum) -> None:

@@ -116,7 +116,7 @@ class LakeRecordsSink(BlockingSink):
 
     def _check_known(self, lake: Lake, cluster: str, row: pa.Table) -> None:
         """Check a row that should be in the lake already. Raises SinkFailed if the lake has another one: a
-        cluster that was made anew with its former id has another log."""
+        cluster that was formatted again with the same id has another log."""
         if self._is_checked or not row.num_rows:
             return
         known = ds.dataset(_log_files(lake, cluster), _SCHEMA).to_table(
