@@ -89,7 +89,7 @@ quorum.command(f"{COMMANDS}.quorum.changes.promote:quorum_promote", name="promot
 quorum.command(f"{COMMANDS}.quorum.changes.remove:quorum_remove", name="remove")
 quorum.command(f"{COMMANDS}.quorum.describe:quorum_describe", name="describe")
 quorum.command(f"{COMMANDS}.quorum.migrate.migrate:quorum_migrate", name="migrate")
-quorum.command(f"{COMMANDS}.quorum.status:quorum_status", name="status")
+quorum.command(f"{COMMANDS}.quorum.status.status:quorum_status", name="status")
 recover = _app("recover", "Go on after the majority of a quorum is lost, or has moved to other addresses.")
 recover.command(
     f"{COMMANDS}.quorum.recover.collect:recover_collect",

@@ -23,7 +23,7 @@ from kraft_wire.cli.quorum.recover.apply import recover_apply
 from kraft_wire.cli.quorum.recover.collect import recover_collect
 from kraft_wire.cli.quorum.recover.plan import recover_plan
 from kraft_wire.cli.quorum.recover.verify import recover_verify
-from kraft_wire.cli.quorum.status import quorum_status
+from kraft_wire.cli.quorum.status.status import quorum_status
 
 Command = Callable[..., int]
 DOCS = Path(__file__).parents[2] / "docs"

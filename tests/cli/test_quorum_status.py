@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
-from kraft_wire.cli.quorum import status as status_command
 from kraft_wire.cli.quorum.history import read_history
+from kraft_wire.cli.quorum.status import status as status_command
 from kraft_wire.client.errors import QuorumError
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.raft.membership.voters import Endpoint

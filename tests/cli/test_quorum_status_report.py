@@ -6,17 +6,13 @@ import msgspec
 import pytest
 
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
-from kraft_wire.cli.quorum.status_report import (
-    KnownOfLog,
-    StatusReport,
-    known_of,
-    note_leaders,
-    report_of_answers,
-    report_of_folders,
-    report_of_leader,
-)
-from kraft_wire.cli.quorum.status_states import note_states
-from kraft_wire.cli.quorum.status_text import text_of
+from kraft_wire.cli.quorum.status.answers import report_of_answers
+from kraft_wire.cli.quorum.status.folders import report_of_folders
+from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, report_of_leader
+from kraft_wire.cli.quorum.status.report import StatusReport
+from kraft_wire.cli.quorum.status.split import note_leaders
+from kraft_wire.cli.quorum.status.states import note_states
+from kraft_wire.cli.quorum.status.text import text_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.state_digests import NodeState
 from kraft_wire.client.survey import NodeAnswer, leaders_among

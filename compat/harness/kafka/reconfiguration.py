@@ -11,7 +11,7 @@ from compat.harness.kafka.quorum import Controller, ControllerQuorum, connect
 from compat.harness.kafka.tools import KafkaTools
 from compat.harness.waiting import wait_until
 from compat.harness.wire import describe_quorum
-from kraft_wire.cli.quorum.status_report import StatusReport
+from kraft_wire.cli.quorum.status.report import StatusReport
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.describe_quorum_response import PartitionData
 

@@ -8,7 +8,7 @@ from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import NotAsPlanned, Unreadable
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.recover.files import read_plan
-from kraft_wire.cli.quorum.status_report import time_text
+from kraft_wire.cli.quorum.status.report import time_text
 from kraft_wire.log.errors import LogError
 from kraft_wire.raft.recovery.applying import deviation, voters_in
 from kraft_wire.raft.recovery.plan import Plan, RecoveryError

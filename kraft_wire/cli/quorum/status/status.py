@@ -23,18 +23,13 @@ from kraft_wire.cli.quorum.connecting import (
 )
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.history import read_history
-from kraft_wire.cli.quorum.status_report import (
-    KnownOfLog,
-    StatusReport,
-    history_rows,
-    known_of,
-    note_leaders,
-    report_of_answers,
-    report_of_folders,
-    report_of_leader,
-)
-from kraft_wire.cli.quorum.status_states import note_states
-from kraft_wire.cli.quorum.status_text import text_of
+from kraft_wire.cli.quorum.status.answers import report_of_answers
+from kraft_wire.cli.quorum.status.folders import report_of_folders
+from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, report_of_leader
+from kraft_wire.cli.quorum.status.report import StatusReport, history_rows
+from kraft_wire.cli.quorum.status.split import note_leaders
+from kraft_wire.cli.quorum.status.states import note_states
+from kraft_wire.cli.quorum.status.text import text_of
 from kraft_wire.client.at_once import at_once
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient

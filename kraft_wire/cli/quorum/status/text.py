@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kraft_wire.cli.quorum.status_report import (
+from kraft_wire.cli.quorum.status.report import (
     BROKER,
     UNKNOWN,
     ReplicaRow,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kraft_wire.cli.quorum.status_report import StateRow, StatusReport
+from kraft_wire.cli.quorum.status.report import StateRow, StatusReport
 from kraft_wire.client.state_digests import NodeState, differing
 from kraft_wire.wire.address import Address
 
