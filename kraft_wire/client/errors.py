@@ -8,6 +8,12 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.security import errors
 
 
+def reason_of(error: Exception) -> str:
+    """Return the cause of a failed call in words: without the number that an OSError has, too."""
+    words = error.strerror if isinstance(error, OSError) else None
+    return words or str(error) or type(error).__name__
+
+
 class QuorumError(Exception):
     """A quorum can't be read."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
 from kraft_wire.client import questions
 from kraft_wire.client.connection import Connection, Connector
-from kraft_wire.client.errors import NotAuthorized, QuorumUnreachable, WrongServer
+from kraft_wire.client.errors import NotAuthorized, QuorumUnreachable, WrongServer, reason_of
 from kraft_wire.client.leader_search import LeaderSearch
 from kraft_wire.client.questions import Answer, FetchAnswer, SnapshotAnswer
 from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
@@ -28,6 +28,9 @@ SILENT_SHARE: Final = 6
 request lets the controller wait before it answers, so it is frozen or cut off, and another one may lead by
 now. A large answer over a slow line may take the whole request timeout."""
 
+SLOW_AFTER_S: Final = 1.0
+"""After this time the caller hears that a request has no answer yet."""
+
 _WRONG_SERVER: Final = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "it belongs to another cluster than option cluster.id says, or than "
     "the first controller that answered",
@@ -39,6 +42,9 @@ _WRONG_SERVER: Final = {
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Answer)
+
+Waiting = Callable[[Mapping[Address, str]], None]
+"""Is called with the last problem of each controller."""
 
 
 class KnownLeader(NamedTuple):
@@ -53,11 +59,17 @@ class QuorumClient:
     """A client of the leader. Each request is repeated until it is answered or ``api_timeout_ms`` are over.
 
     Every method raises AuthenticationFailed, NotAuthorized and WrongServer at once, and QuorumUnreachable
-    after ``api_timeout_ms``.
+    after ``api_timeout_ms``. A request that has no answer after a second calls ``waiting``, once.
     """
 
-    def __init__(self, settings: QuorumSettings, known: KnownLeader | None = None) -> None:
+    def __init__(
+        self,
+        settings: QuorumSettings,
+        known: KnownLeader | None = None,
+        waiting: Waiting = lambda problems: None,
+    ) -> None:
         self._settings = settings
+        self._waiting = waiting
         self._connector = Connector(settings.security, settings.request_timeout_ms / 1000 / SILENT_SHARE)
         self._search = LeaderSearch(settings.bootstrap)
         self._connections: dict[Address, Connection] = {}
@@ -163,18 +175,24 @@ class QuorumClient:
         unfit: Callable[[A], str | None] = lambda answer: None,
         final: Collection[ErrorCode] = (),
     ) -> A:
-        deadline_s = time.monotonic() + self._settings.api_timeout_ms / 1000
+        began_s = time.monotonic()
+        deadline_s = began_s + self._settings.api_timeout_ms / 1000
+        is_said = False
         while True:
             address, pause_ms = self._search.next_step()
-            if time.monotonic() + pause_ms / 1000 >= deadline_s:
+            asks_at_s = time.monotonic() + pause_ms / 1000
+            if asks_at_s >= deadline_s:
                 raise self._unreachable(wanted)
+            if not is_said and asks_at_s - began_s >= SLOW_AFTER_S:
+                is_said = True
+                self._waiting(self._search.problems)
             time.sleep(pause_ms / 1000)
             try:
                 answer = read(self._call(address, request(), response_class, deadline_s))
             except UnsupportedVersion as error:
                 raise WrongServer(f"{address}: {error}") from None
             except (OSError, ProtocolError) as error:
-                self._search.failed(address, str(error) or type(error).__name__)
+                self._search.failed(address, reason_of(error))
                 continue
             problem = None if answer.error in final else _problem(answer, address) or unfit(answer)
             if problem is None:

@@ -16,7 +16,7 @@ import msgspec
 
 from kraft_wire.client.at_once import at_once
 from kraft_wire.client.connection import Connector
-from kraft_wire.client.errors import QuorumError
+from kraft_wire.client.errors import QuorumError, reason_of
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.protocol.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.own_messages.state_digest_request import StateDigestRequest
@@ -122,13 +122,13 @@ def _state_of(settings: QuorumSettings, address: Address, request: StateDigestRe
     try:
         connection = Connector(settings.security, ANSWER_S).open(address, CONNECT_S)
     except (OSError, ProtocolError, QuorumError) as error:
-        return NodeState(address, problem=str(error) or type(error).__name__)
+        return NodeState(address, problem=reason_of(error))
     try:
         answer = connection.call(request, StateDigestResponse, ANSWER_S)
     except UnsupportedVersion:
         return NodeState(address, problem=NOT_SERVED)
     except (OSError, ProtocolError, QuorumError) as error:
-        return NodeState(address, problem=str(error) or type(error).__name__)
+        return NodeState(address, problem=reason_of(error))
     finally:
         connection.close()
     code = ErrorCode.of(answer.error_code)

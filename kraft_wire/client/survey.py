@@ -22,7 +22,7 @@ import msgspec
 from kraft_wire.client import questions
 from kraft_wire.client.at_once import at_once
 from kraft_wire.client.connection import Connection, Connector
-from kraft_wire.client.errors import QuorumError
+from kraft_wire.client.errors import QuorumError, reason_of
 from kraft_wire.client.quorum import SILENT_SHARE
 from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
 from kraft_wire.client.settings import QuorumSettings
@@ -184,14 +184,14 @@ def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer
     try:
         connection = connector.open(address, timeout_s)
     except OSError as error:
-        problem = str(error) or type(error).__name__
-        return NodeAnswer(address, problem, is_silent=not _listens(address, timeout_s / SILENT_SHARE))
+        is_silent = not _listens(address, timeout_s / SILENT_SHARE)
+        return NodeAnswer(address, reason_of(error), is_silent=is_silent)
     except (ProtocolError, QuorumError) as error:
         return NodeAnswer(address, str(error))
     try:
         return _answers(connection, address, timeout_s)
     except (OSError, ProtocolError, QuorumError) as error:
-        return NodeAnswer(address, str(error) or type(error).__name__)
+        return NodeAnswer(address, reason_of(error))
     finally:
         connection.close()
 

@@ -40,8 +40,9 @@ class WrongFolder(StorageError):
 class FolderLocked(StorageError):
     """A folder that another process works on."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "another process holds this lock; stop it, or use another folder")
+    def __init__(self, path: Path, pid: int | None = None) -> None:
+        holder = "another process" if pid is None else f"process {pid}"
+        super().__init__(path, f"{holder} holds this lock; stop it, or use another folder")
 
 
 class CorruptFile(StorageError):

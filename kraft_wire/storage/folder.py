@@ -168,12 +168,13 @@ def _lock(path: Path) -> int:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(fd)
-        raise FolderLocked(path) from None
+        raise FolderLocked(path, holder_of_lock(path.parent)) from None
     return fd
 
 
 def holder_of_lock(folder: Path) -> int | None:
-    """Return the id of the process that works on the folder; None if there is none. Never takes the lock."""
+    """Return the id of the process that works on the folder; None if there is none, or if it is this process.
+    Never takes the lock."""
     try:
         fd = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -359,9 +359,16 @@ def test_without_agreement_nothing_changes(quorum: Controllers, capsys: Capture)
 
 def test_what_can_not_be_changed(quorum: Controllers, capsys: Capture) -> None:
     assert run(quorum, "quorum", "promote", "9", "--wait-ms", "0") == 10
-    assert "no observer with node id 9 fetches from the leader" in capsys.readouterr().err
+    said = capsys.readouterr()
+    waits = "Waiting up to 0 s: no observer with node id 9 fetches yet. Observers that fetch: none.\n"
+    assert said.out == waits
+    assert "no observer with node id 9 fetches from the leader" in said.err
+    assert said.err.endswith(". Nothing was changed\n")
     assert run(quorum, "quorum", "remove", "3", "--directory-id", "AQEBAQEBAQEBAQEBAQEBAQ") == 6
-    assert "voter 3 has directory id AwMDAwMDAwMDAwMDAwMDAw, not AQEB" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "kraft-wire: voter 3 has directory id AwMDAwMDAwMDAwMDAwMDAw, not AQEBAQEBAQEBAQEBAQEBAQ, which is "
+        "that of node 1. Nothing was changed\n"
+    )
     for change in ("promote", "remove"):
         assert run(quorum, "quorum", change, "-3") == 2
         assert "-3 is not a node id" in capsys.readouterr().err
@@ -480,6 +487,45 @@ def test_a_file_with_another_nodes_id_is_refused(quorum: Controllers, capsys: Ca
     assert "is the folder of node 4, and the file says node.id=5: correct the file" in capsys.readouterr().err
 
 
+def test_a_folder_that_is_a_quorum_of_its_own_is_not_added(
+    quorum: Controllers, tmp_path: Path, capsys: Capture
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    settings = {"node.id": "4", "listeners": "CONTROLLER://127.0.0.1:9"}
+    file = formatted(own, settings, voters=("--standalone",))
+    assert run(quorum, "quorum", "add", str(file)) == 6
+    said = capsys.readouterr()
+    assert "was formatted with --standalone: its controller is a quorum of its own" in said.err
+    assert said.err.endswith(" --no-initial-controllers. Nothing was changed\n")
+    assert said.out == ""
+
+
+def test_a_suspended_voter_may_make_itself_one_again_and_that_is_said(
+    quorum: Controllers, capsys: Capture
+) -> None:
+    frozen = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.processes[frozen].pause()
+    while status(quorum, capsys)["may_fail"] == 1:
+        pass
+    assert run(quorum, "quorum", "remove", str(frozen), "--keep-registration") == 0
+    assert (
+        f"warning: controller {frozen} may run, and does not say whether controller.quorum.auto.join.enable"
+        in capsys.readouterr().err
+    )
+
+
+def test_status_names_a_voter_that_is_gone_but_still_counts(quorum: Controllers, capsys: Capture) -> None:
+    gone = next(id for id in quorum.addresses if id != quorum.leader())
+    quorum.kill(gone)
+    report = status(quorum, capsys)
+    (note,) = [note for note in report["notes"] if "can't be asked" in note]
+    at = f"node {gone}, {quorum.addresses[gone]}, can't be asked from here: Connection refused"
+    assert note.startswith(at)
+    wait_until(lambda: status(quorum, capsys)["may_fail"] == 0, "the voter to be gone")
+    assert at in status(quorum, capsys)["notes"]
+
+
 def test_a_newcomer_with_the_id_of_a_voter_that_runs_is_not_told_to_remove_it(
     quorum: Controllers, capsys: Capture
 ) -> None:
@@ -487,5 +533,6 @@ def test_a_newcomer_with_the_id_of_a_voter_that_runs_is_not_told_to_remove_it(
     file = quorum.add_observer(4, node_id=str(twin_of))
     assert run(quorum, "quorum", "add", str(file)) == 6
     said = capsys.readouterr().err
-    assert f"node {twin_of} votes with directory id {Uuid(bytes([twin_of] * 16))}, and fetches" in said
+    assert f"node {twin_of} votes with directory {Uuid(bytes([twin_of] * 16))}, and " in said
+    assert " fetches" in said
     assert "quorum remove" not in said

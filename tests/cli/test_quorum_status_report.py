@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, liveness_of
+from kraft_wire.cli.quorum.connecting import advice_without_leader
 from kraft_wire.cli.quorum.status.answers import report_of_answers
 from kraft_wire.cli.quorum.status.folders import report_of_folders
-from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, report_of_leader
+from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, note_silent, report_of_leader
 from kraft_wire.cli.quorum.status.report import StatusReport
 from kraft_wire.cli.quorum.status.split import note_leaders
 from kraft_wire.cli.quorum.status.states import note_states
@@ -239,6 +240,55 @@ def test_a_directory_that_was_replaced_has_no_registration() -> None:
         assert (row.registered, row.auto_join, row.endpoints) == (True, True, ["C://new3:1"])
         assert (other.registered, other.auto_join) == (False, None)
         assert other.endpoints == ([] if runs in voters else ["C://old3:1"])
+
+
+def test_of_two_processes_with_one_node_id_the_one_that_fetched_last_has_the_registration() -> None:
+    ids = [Uuid(bytes([byte] * 16)) for byte in (4, 5)]
+    twins = [
+        msgspec.structs.replace(replica(3, time_ms), directory_id=id)
+        for id, time_ms in zip(ids, (LIVE, NOW_MS), strict=True)
+    ]
+    quorum = msgspec.structs.replace(described(), observers=tuple(twins))
+    report = report_of_leader("a cluster", quorum, KnownOfLog(1, {1: [], 3: ["C://c3:1"]}), {3: True})
+    rows = [(row.registered, row.auto_join, row.endpoints) for row in report.replicas[1:]]
+    assert rows == [(False, None, []), (True, True, ["C://c3:1"])]
+    assert report.notes[-1] == (
+        f"node 3 fetches with 2 directories: {ids[0]}, {ids[1]}. Unless its disk was replaced in the last 3 "
+        "seconds, two processes have this node.id: stop one"
+    )
+
+
+def test_controllers_that_can_not_be_asked_are_named_and_whether_they_are_still_counted() -> None:
+    at = {id: Address(f"c{id}", 1) for id in (2, 3, 9)}
+    answers = [
+        NodeAnswer(at[2], "Connection refused", is_silent=True),
+        NodeAnswer(at[3], "Connection refused", is_silent=True),
+        NodeAnswer(at[9], "it hangs"),
+        NodeAnswer(Address("c1", 1), epoch=3),
+    ]
+    report = StatusReport()
+    note_silent(report, described(LIVE, SILENT), answers, {at[2]: 2, at[3]: 3})
+    assert report.notes == [
+        "node 2, c2:1, can't be asked from here: Connection refused: it has fetched in the last 3 seconds, "
+        'so "May fail" still counts it',
+        "node 3, c3:1, can't be asked from here: Connection refused",
+        "c9:1 can't be asked from here: it hangs",
+    ]
+
+
+def test_without_a_leader_controllers_still_say_whether_they_join() -> None:
+    answer = NodeAnswer(Address("c1", 1), epoch=3, registrations={1: Address("c1", 1), 2: Address("c2", 1)})
+    rows = report_of_answers([answer], {1: True}).replicas
+    assert [(row.id, row.auto_join) for row in rows] == [(1, True), (2, None)]
+
+
+def test_what_to_do_without_a_leader_depends_on_whether_all_run() -> None:
+    runs, gone = NodeAnswer(Address("c1", 1), epoch=3), NodeAnswer(Address("c2", 1), "Connection refused")
+    assert "Start the voters that don't answer" in advice_without_leader([runs, gone])
+    all_run = advice_without_leader([runs])
+    assert "Start" not in all_run
+    assert "All of these run: their logs say why" in all_run
+    assert "`kraft-wire quorum status --from-dir FOLDER` shows it" in all_run
 
 
 def test_a_leader_is_one_that_says_so_itself() -> None:

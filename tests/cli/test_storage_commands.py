@@ -89,6 +89,15 @@ def test_initial_controllers_name_this_node_s_directory(controller_file: Path, t
     assert [voter.voter_id for voter in record.voters] == [1, 2]
 
 
+def test_a_node_that_is_no_initial_controller_hears_that_it_observes(
+    controller_file: Path, capsys: Capture
+) -> None:
+    assert storage_format(controller_file, "--initial-controllers", f"2@c2:9193:{DIRECTORY}") == 0
+    assert "warning: --initial-controllers names the voters 2, and not this node, 1: it observes" in (
+        capsys.readouterr().err
+    )
+
+
 def test_without_initial_controllers_there_are_no_voters(controller_file: Path, tmp_path: Path) -> None:
     assert storage_format(controller_file, "-N") == 0
     control, _ = checkpoint(tmp_path / "data")

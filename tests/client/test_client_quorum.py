@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from kraft_wire.client.errors import QuorumUnreachable, WrongServer
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.log.batch import split_batches
+from kraft_wire.wire.address import Address
 from tests.support.controller_process import CLUSTER_ID, ControllerProcess, formatted
 from tests.support.live_quorum import QUIET, Controllers, address_of, read, settings, three_controllers, write
 
@@ -86,6 +87,20 @@ def test_unreachable_controllers_are_each_named() -> None:
     ):
         quorum.cluster_id()
     assert set(error.value.problems) == {"127.0.0.1:1", "no-such-host.invalid:9093"}
+
+
+def test_a_caller_hears_once_why_there_is_no_answer_yet() -> None:
+    heard: list[Mapping[Address, str]] = []
+
+    def waiting(problems: Mapping[Address, str]) -> None:
+        heard.append(dict(problems))
+
+    with (
+        QuorumClient(settings("127.0.0.1:1", api_timeout_ms=2_500), waiting=waiting) as quorum,
+        pytest.raises(QuorumUnreachable),
+    ):
+        quorum.cluster_id()
+    assert heard == [{Address("127.0.0.1", 1): "Connection refused"}]
 
 
 def test_a_controller_of_another_cluster_is_refused(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_a_folder_that_another_process_holds(path: Path) -> None:
         with pytest.raises(FolderLocked) as caught:
             open_folder(path, node_id=7)
         assert caught.value.path == path / ".lock"
+        assert f"process {holder.pid} holds this lock; stop it" in str(caught.value)
         holder.stdin.close()
     open_folder(path, node_id=7).close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.exporters.known import exporter_of, observer_at
-from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_for_change
 from kraft_wire.cli.quorum.confirming import INTERRUPTED, confirm, interruption_says
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.client.config_changes import set_for_all_brokers
@@ -50,7 +50,7 @@ def exporters_pause(
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         exporter_of(leader, observer_at(observer), name)
         _set(leader, paused_key(name), "true")
     print(f"Exporter {name} is paused. The change is committed.")
@@ -89,7 +89,7 @@ def exporters_resume(
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         exporter_of(leader, observer_at(observer), name)
         _set(leader, paused_key(name), None)
     print(f"Exporter {name} isn't paused. The change is committed.")
@@ -140,7 +140,7 @@ def exporters_reset(
         raise UsageError(
             f"--to {to} is not where an exporter can begin: use {SNAPSHOT_AND_TAIL}, {TAIL} or an offset"
         )
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         print(_warning(exporter_of(leader, observer_at(observer), name), to))
         if not yes:
             confirm()

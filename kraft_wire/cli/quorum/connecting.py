@@ -10,6 +10,7 @@ from typing import Final
 from kraft_wire.cli.errors import CommandError, UsageError
 from kraft_wire.cli.quorum import NoAnswer, NoLeader, Unfit, Unreadable
 from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, interruption_says
+from kraft_wire.cli.quorum.patience import no_leader_yet
 from kraft_wire.client.addresses import BOOTSTRAP
 from kraft_wire.client.errors import QuorumError, QuorumUnreachable
 from kraft_wire.client.quorum import QuorumClient
@@ -24,9 +25,15 @@ AUTO_JOIN: Final = "controller.quorum.auto.join.enable"
 """The key with which a controller makes itself a voter (KIP-1186)."""
 DEFAULT_TIMEOUT_MS: Final = 10_000
 START_A_MAJORITY: Final = (
-    ". Start the voters that don't run: a majority must be up and reach each other. If they have other"
+    ". Start the voters that don't answer: a majority must be up and reach each other. If they have other"
     " addresses than the log says, name them in controller.quorum.bootstrap.servers of each. If a majority is"
     " lost for good, begin with `kraft-wire quorum recover collect`"
+)
+SEE_THEIR_LOGS: Final = (
+    ". All of these run: their logs say why they elect nobody. If they can't reach each other at the"
+    " addresses in their metadata, name the right ones in controller.quorum.bootstrap.servers of each. If"
+    " folders were formatted again, their directory ids are not those of the voters: `kraft-wire quorum"
+    " status --from-dir FOLDER` shows it"
 )
 SEE_STALE: Final = ". `kraft-wire quorum status --stale` shows what each controller knows"
 
@@ -85,7 +92,12 @@ def led_quorum(settings: QuorumSettings) -> Iterator[QuorumClient]:
     An interruption raises Interrupted, which says that nothing was changed: a caller that sends a change has
     its own text (``interruption_says``).
     """
-    with interruption_says(NOTHING_CHANGED), client_errors(), QuorumClient(settings) as quorum:
+    waiting = no_leader_yet(settings)
+    with (
+        interruption_says(NOTHING_CHANGED),
+        client_errors(),
+        QuorumClient(settings, waiting=waiting) as quorum,
+    ):
         try:
             yield quorum
         except QuorumUnreachable as error:
@@ -104,6 +116,11 @@ def check_one_cluster(answers: Iterable[NodeAnswer]) -> None:
     if len(clusters) > 1:
         named = "; ".join(f"{id} ({', '.join(map(str, at))})" for id, at in sorted(clusters.items()))
         raise Unfit(f"{OPTION} names controllers of several clusters: {named}; give those of one")
+
+
+def advice_without_leader(answers: Iterable[NodeAnswer]) -> str:
+    """Return what to do when none of these controllers leads."""
+    return START_A_MAJORITY if any(answer.problem for answer in answers) else SEE_THEIR_LOGS
 
 
 def without_leader(

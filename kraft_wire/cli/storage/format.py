@@ -79,6 +79,7 @@ def storage_format(
     _check_cluster_id(cluster_id)
     node = load_node_config(config)
     voters = _initial_voters(node, standalone, initial_controllers, no_initial_controllers)
+    _warn_if_it_is_no_voter(node, voters)
     levels = _levels(node, release_version, feature)
     _warn_of_an_odd_cluster_id(cluster_id)
     formatted = format_node(node, cluster_id, levels, voters, ignore_formatted=ignore_formatted)
@@ -100,6 +101,15 @@ def _warn_of_an_odd_cluster_id(cluster_id: str) -> None:
         complain(
             f"warning: --cluster-id {cluster_id!r} is not an id as `kraft-wire storage random-uuid` makes; "
             "clusters that share it can't be told apart"
+        )
+
+
+def _warn_if_it_is_no_voter(node: NodeConfig, voters: Sequence[InitialController]) -> None:
+    ids = [voter.id for voter in voters]
+    if ids and node.is_controller and node.node_id not in ids:
+        complain(
+            f"warning: {INITIAL} names the voters {', '.join(map(str, ids))}, and not this node, "
+            f"{node.node_id}: it observes until it is made a voter with `kraft-wire quorum promote`"
         )
 
 

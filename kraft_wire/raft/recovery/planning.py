@@ -68,6 +68,7 @@ from kraft_wire.raft.recovery.static_quorum import (
     returning_step,
 )
 
+ADD_IT: Final = "make it a voter with `kraft-wire quorum add FILE --bootstrap-controller HOST:PORT`"
 MOST_EPOCHS_APART: Final = 1000
 
 
@@ -399,10 +400,9 @@ def _replacing_step(node_id: int, cluster_id: str, found: Sequence[FolderEvidenc
     if role_of(node_id, found) == "broker,controller":
         return (
             f"never start node {node_id} on its old metadata log again: it is a broker, too, so move "
-            f"{PARTITION_FOLDER} away and nothing else, start it as an observer, and add it as a voter"
+            f"{PARTITION_FOLDER} away and nothing else, start it as an observer, and {ADD_IT}"
         )
     return (
         f"never start node {node_id} on its old folder again: move that away, format it with "
-        f"`{format_command(cluster_id)} --no-initial-controllers`, start it as an observer, and add it as a "
-        "voter"
+        f"`{format_command(cluster_id)} --no-initial-controllers`, start it as an observer, and {ADD_IT}"
     )

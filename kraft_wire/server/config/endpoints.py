@@ -151,10 +151,26 @@ def parse_initial_controllers(text: str) -> tuple[InitialController, ...]:
         controller = _parse_initial_controller(entry)
         if controller.id in controllers:
             raise BadAddress(f"node id {controller.id} is given twice")
+        for other in controllers.values():
+            _check_distinct(other, controller)
         controllers[controller.id] = controller
     if not controllers:
         raise BadAddress("names no controller; give id@host:port:directory-id, separated by commas")
     return tuple(controllers[id] for id in sorted(controllers))
+
+
+def _check_distinct(one: InitialController, other: InitialController) -> None:
+    """Raise BadAddress for two controllers that can't run both: Kafka's tool formats their folders."""
+    if (one.host.lower(), one.port) == (other.host.lower(), other.port):
+        raise BadAddress(
+            f"nodes {one.id} and {other.id} are both at {format_address(one.host, one.port)}: give each its "
+            "own address"
+        )
+    if one.directory_id == other.directory_id:
+        raise BadAddress(
+            f"nodes {one.id} and {other.id} both have the directory id {one.directory_id}: give each its "
+            "own, as `kraft-wire storage random-uuid` makes them"
+        )
 
 
 def _parse_initial_controller(entry: str) -> InitialController:

@@ -136,8 +136,9 @@ class ReplicaWatch:
                 "node_id": replica_id,
                 "peer": address,
                 "voters": list(voters.ids),
-                "advice": "it acts as a voter: compare controller.quorum.voters, or the initial controllers"
-                " of both folders",
+                "advice": "it acts as a voter. If it was removed while it was away, it stops as soon as it"
+                " fetches; if not, compare controller.quorum.voters, or the initial controllers of both"
+                " folders",
             },
         )
 

@@ -158,8 +158,8 @@ def test_a_node_with_another_list_of_voters_is_told_once(request_: Message) -> N
         "node_id": 3,
         "peer": ADDRESS,
         "voters": [1, 2],
-        "advice": "it acts as a voter: compare controller.quorum.voters, or the initial controllers"
-        " of both folders",
+        "advice": "it acts as a voter. If it was removed while it was away, it stops as soon as it"
+        " fetches; if not, compare controller.quorum.voters, or the initial controllers of both folders",
     }
     assert watch.asked(request_, ADDRESS, shorter) is None
     assert watch.asked(request_, ADDRESS, VOTERS) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from kraft_wire.cli.errors import EXIT_OK, UsageError
 from kraft_wire.cli.quorum import Unfit, Unreadable
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
-from kraft_wire.cli.quorum.changes.leader_client import leader_of
+from kraft_wire.cli.quorum.changes.leader_client import leader_for_change
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
@@ -17,8 +17,11 @@ from kraft_wire.cli.quorum.changes.newcomer import (
     check_no_other_directory_votes,
     is_committed_voter,
     make_voter,
+    observers_of,
 )
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, OPTION, settings_of
+from kraft_wire.cli.quorum.folders import evidence_of
+from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, endpoints_of
 from kraft_wire.server.config.reader import ConfigError
 from kraft_wire.server.config.server_config import NodeConfig, load_node_config
@@ -77,13 +80,13 @@ def quorum_add(
     keeps_up.check()
     node = _controller_of(config)
     endpoints = _endpoints(node)
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         check_voters_can_change(leader)
         key = _key(node, leader.cluster_id)
         if is_committed_voter(leader, key):
             print(f"Node {key.id} is a voter already. Nothing was changed.")
             return EXIT_OK
-        check_no_other_directory_votes(leader.describe(), key.id, key.directory_id)
+        _check_can_join(leader.describe(), Path(node.metadata_log_dir), key)
         make_voter(leader, key, endpoints, keeps_up, yes=yes)
     return EXIT_OK
 
@@ -114,14 +117,33 @@ def _key(node: NodeConfig, cluster_id: str) -> ReplicaKey:
         raise Unfit(
             f"{node.metadata_log_dir} belongs to cluster {properties.cluster_id}, and the quorum that "
             f"{OPTION} names to {cluster_id}: check both. To use the folder for this quorum, move it "
-            "away, and format it again. Nothing was changed"
+            "away, and format it again"
         )
     if properties.node_id != node.node_id:
         raise Unfit(
             f"{node.metadata_log_dir} is the folder of node {properties.node_id}, and the file says node.id="
-            f"{node.node_id}: correct the file. Nothing was changed"
+            f"{node.node_id}: correct the file"
         )
     return ReplicaKey(node.node_id, properties.directory_id)
+
+
+def _check_can_join(described: QuorumDescription, folder: Path, key: ReplicaKey) -> None:
+    """Raise Unfit if the controller can't become a voter with this folder. Raises Unreadable."""
+    check_no_other_directory_votes(described, key.id, key.directory_id)
+    if not observers_of(described, key.id, key.directory_id):
+        _check_is_no_quorum_of_its_own(folder, key)
+
+
+def _check_is_no_quorum_of_its_own(folder: Path, key: ReplicaKey) -> None:
+    """Raise Unfit if the folder's log names the controller as its only voter: then it elects itself, and
+    fetches from nobody. Raises Unreadable."""
+    voters = [(voter.id, voter.directory_id) for voter in evidence_of(folder).voters]
+    if voters == [(key.id, str(key.directory_id))]:
+        raise Unfit(
+            f"{folder} was formatted with --standalone: its controller is a quorum of its own, and never "
+            "fetches from this one. Stop it, move the folder away, and format it again with "
+            "--no-initial-controllers"
+        )
 
 
 def _endpoints(node: NodeConfig) -> Endpoints:

@@ -149,7 +149,7 @@ class Attempts:
             raise uncertain(UNCOMMITTED)
         if not self.is_sent:
             why = self._said or "the leader took too long to describe the quorum"
-            raise NoAnswer(f"the change wasn't sent in time: {why}. Nothing was changed")
+            raise NoAnswer(f"the change wasn't sent in time: {why}")
         if self._is_lost:
             raise uncertain(f"an answer was lost{self._said and f'; another one was {self._said}'}")
         if self._is_refused:

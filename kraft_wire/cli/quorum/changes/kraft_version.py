@@ -16,5 +16,5 @@ def check_voters_can_change(leader: LeaderClient) -> None:
     if answer.levels and not answer.kraft_version:
         raise Unfit(
             "kraft.version is 0, so the voters are those of controller.quorum.voters: see "
-            "`kraft-wire quorum migrate --check --to dynamic`. Nothing was changed"
+            "`kraft-wire quorum migrate --check --to dynamic`"
         )

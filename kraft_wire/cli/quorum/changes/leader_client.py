@@ -7,11 +7,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kraft_wire.cli.quorum import (
+    AtWork,
+    JoinsAgain,
+    Lags,
+    NoAnswer,
+    NoLeader,
+    Refused,
+    Unfit,
+    UnknownNode,
+)
 from kraft_wire.cli.quorum.changes.attempts import UNCOMMITTED, Attempts, CommitWatch, Step, uncertain
 from kraft_wire.cli.quorum.connecting import check_given, led_quorum
 from kraft_wire.cli.quorum.history import GrowingHistory
+from kraft_wire.cli.quorum.patience import said_if_slow
 from kraft_wire.client.connection import Connector
-from kraft_wire.client.errors import QuorumError, QuorumUnreachable
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable, reason_of
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
@@ -22,6 +33,8 @@ from kraft_wire.raft.recovery.evidence import QuorumHistory
 from kraft_wire.wire.address import Address
 
 POLL_S: Final = 0.2
+CHANGES_NOTHING: Final = (AtWork, JoinsAgain, Lags, NoAnswer, NoLeader, Refused, Unfit, UnknownNode)
+"""The errors after which all is as it was before the command. After a change others say what came of it."""
 
 Holds = Callable[[QuorumDescription], bool | None]
 """Whether the leader's log has a change; None if that can't be seen."""
@@ -61,7 +74,8 @@ class LeaderClient:
         """
         attempts = Attempts(time.monotonic() + self._timeout_s)
         try:
-            self._carry_out(attempts, request, response_class, holds)
+            with said_if_slow(f"waiting up to {self._timeout_s:g} s until the change is committed"):
+                self._carry_out(attempts, request, response_class, holds)
         except QuorumError as error:
             if attempts.is_committed:
                 return
@@ -72,6 +86,10 @@ class LeaderClient:
     def await_commit(self, holds: Holds) -> bool:
         """Wait until a change is committed that the leader has in its log, and return whether it has. Raises
         Uncertain if it isn't committed in time."""
+        with said_if_slow(f"waiting up to {self._timeout_s:g} s until an earlier change is committed"):
+            return self._watch_commit(holds)
+
+    def _watch_commit(self, holds: Holds) -> bool:
         deadline_s = time.monotonic() + self._timeout_s
         commit = CommitWatch()
         while True:
@@ -102,7 +120,7 @@ class LeaderClient:
         try:
             connection = connector.open(self.answered_by, self._timeout_s)
         except (OSError, ProtocolError) as error:
-            attempts.not_reached(f"{self.answered_by} can't be reached: {error}")
+            attempts.not_reached(f"{self.answered_by} can't be reached: {reason_of(error)}")
             return
         try:
             answer = read_change(connection.call(request, response_class, self._timeout_s))
@@ -131,3 +149,14 @@ def leader_of(settings: QuorumSettings) -> Iterator[LeaderClient]:
     with led_quorum(settings) as quorum:
         check_given(settings)
         yield LeaderClient(settings, quorum)
+
+
+@contextmanager
+def leader_for_change(settings: QuorumSettings) -> Iterator[LeaderClient]:
+    """As ``leader_of``, for a command that changes something: an error after which all is as it was says
+    so."""
+    try:
+        with leader_of(settings) as leader:
+            yield leader
+    except CHANGES_NOTHING as error:
+        raise type(error)(f"{error}. Nothing was changed") from None

@@ -52,29 +52,30 @@ class KeepsUp(msgspec.Struct, frozen=True):
 def check_no_other_directory_votes(
     described: QuorumDescription, node_id: int, directory_id: Uuid | None
 ) -> None:
-    """Raise Unfit if the node is a voter with another directory id."""
+    """Raise Unfit if the node votes, and this is another directory: None stands for each one that observes.
+
+    A voter that ended a moment ago still counts as one that fetches.
+    """
+    newcomers = observers_of(described, node_id, directory_id)
     for voter in replicas_of(described.voters, node_id):
-        if voter.directory_id == directory_id:
+        old = voter.directory_id
+        if old == directory_id or (directory_id is None and not newcomers):
             continue
-        if (
-            directory_id is not None
-            and fetches(described, voter)
-            and not observers_of(described, node_id, directory_id)
-        ):
+        if not fetches(described, voter):
             raise Unfit(
-                f"node {node_id} votes with directory id {voter.directory_id}, and fetches; {directory_id} "
-                "doesn't: check the directory id. If the disk was replaced just now, try again. Nothing was "
-                "changed"
+                f"node {node_id} votes with directory {old}, which doesn't fetch, and a node id votes only "
+                f"once: run `kraft-wire quorum remove {node_id} --directory-id {old}` first"
             )
-        if fetches(described, voter):
+        if newcomers:
+            new = ", ".join(str(key.directory_id) for key in newcomers)
             raise Unfit(
-                f"node {node_id} votes with directory id {voter.directory_id}, and fetches: if another "
-                "controller has this node.id, correct it; if the disk was replaced just now, try again in "
-                f"{LIVE_WITHIN_MS // 1000} seconds. Nothing was changed"
+                f"node {node_id} votes with directory {old}, and {new} fetches, too. If the disk was "
+                f"replaced just now, try again in {LIVE_WITHIN_MS // 1000} seconds; otherwise two "
+                "controllers have this node.id: correct it"
             )
         raise Unfit(
-            f"node {node_id} is a voter with directory id {voter.directory_id}, and a node id can vote "
-            f"only once: run `kraft-wire quorum remove {node_id} --directory-id {voter.directory_id}` first"
+            f"node {node_id} votes with directory {old}, and fetches; {directory_id} doesn't: check the node "
+            "id and the directory id. If the disk was replaced just now, start it, and try again"
         )
 
 
@@ -87,7 +88,7 @@ def check_address_is_free(described: QuorumDescription, key: ReplicaKey, endpoin
                 raise Unfit(
                     f"{point.host}:{point.port} is the address of voter {voter_id}: correct the listeners "
                     f"of node {key.id}, or, if voter {voter_id} is gone, run "
-                    f"`kraft-wire quorum remove {voter_id}` first. Nothing was changed"
+                    f"`kraft-wire quorum remove {voter_id}` first"
                 )
 
 
@@ -110,10 +111,7 @@ def check_no_other_directory_fetches(
     fetching = [key.directory_id for key in observers_of(described, node_id, None)]
     if fetching and directory_id not in (None, *fetching):
         ids = ", ".join(map(str, fetching))
-        raise Unfit(
-            f"node {node_id} fetches with directory id {ids}, not {directory_id}: give that one. "
-            "Nothing was changed"
-        )
+        raise Unfit(f"node {node_id} fetches with directory id {ids}, not {directory_id}: give that one")
 
 
 def is_voter(described: QuorumDescription, key: ReplicaKey) -> bool:
@@ -188,8 +186,8 @@ def _observer(described: QuorumDescription, key: ReplicaKey) -> ReplicaDescripti
 
 def _why_not(key: ReplicaKey, lag: int | None, keeps_up: KeepsUp) -> str:
     if lag is None:
-        return f"{key} does not fetch from the leader: start it, and see its log. Nothing was changed"
+        return f"{key} does not fetch from the leader: start it, and see its log"
     return (
         f"{key} lags by {lag} records, and has not lagged by {keeps_up.max_lag} or fewer for "
-        f"{keeps_up.steady_ms} ms within {keeps_up.wait_ms} ms. Nothing was changed"
+        f"{keeps_up.steady_ms} ms within {keeps_up.wait_ms} ms"
     )

@@ -10,8 +10,8 @@ from typing import Final
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
-from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_of
-from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, key_of, replicas_of
+from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_for_change
+from kraft_wire.cli.quorum.changes.majorities import fetches, key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
@@ -87,7 +87,7 @@ def quorum_promote(
     keeps_up = KeepsUp(max_lag, steady_ms, wait_ms)
     keeps_up.check()
     wanted, given = directory_id_of(directory_id), endpoints_of_options(endpoint)
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         return _promote(leader, node_id, wanted, given, keeps_up, yes=yes)
 
 
@@ -113,32 +113,11 @@ def _promote(
 def _votes(leader: LeaderClient, node_id: int, directory_id: Uuid | None) -> bool:
     """Whether the node is a voter, once that is committed. Raises Unfit, Uncertain."""
     described = leader.describe()
-    if directory_id is None:
-        _check_disk(described, node_id)
+    check_no_other_directory_votes(described, node_id, directory_id)
     voters = map(key_of, replicas_of(described.voters, node_id))
     return any(
         directory_id in (None, voter.directory_id) and is_committed_voter(leader, voter) for voter in voters
     )
-
-
-def _check_disk(described: QuorumDescription, node_id: int) -> None:
-    """Raise Unfit if the voter with the node id has another directory than one that fetches. A voter that
-    ended a moment ago still counts as one that fetches."""
-    for voter in replicas_of(described.voters, node_id):
-        observers = observers_of(described, node_id, None)
-        if not observers:
-            continue
-        old, new = voter.directory_id, ", ".join(str(key.directory_id) for key in observers)
-        if fetches(described, voter):
-            raise Unfit(
-                f"node {node_id} votes with directory {old}, and {new} fetches, too: if {old} is lost, try "
-                f"again in {LIVE_WITHIN_MS // 1000} seconds; otherwise two controllers have this node.id: "
-                "stop one. Nothing was changed"
-            )
-        raise Unfit(
-            f"node {node_id} votes with directory {old}, which doesn't fetch; {new} does: run "
-            f"`kraft-wire quorum remove {node_id} --directory-id {old}` first"
-        )
 
 
 def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, keeps_up: KeepsUp) -> ReplicaKey:
@@ -147,10 +126,7 @@ def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, kee
     described, found = _observers(leader, node_id, directory_id)
     if len(found) != 1:
         wait_s = keeps_up.wait_ms / 1000
-        print(
-            f"Waiting up to {wait_s:g} s until exactly one observer with node id {node_id} fetches.",
-            flush=True,
-        )
+        print(f"Waiting up to {wait_s:g} s: {_why_not_yet(described, node_id, found)}", flush=True)
     while len(found) != 1:
         if time.monotonic() > deadline_s:
             check_no_other_directory_fetches(described, node_id, directory_id)
@@ -158,6 +134,17 @@ def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, kee
         time.sleep(POLL_S)
         described, found = _observers(leader, node_id, directory_id)
     return found[0]
+
+
+def _why_not_yet(described: QuorumDescription, node_id: int, found: Sequence[ReplicaKey]) -> str:
+    if found:
+        ids = ", ".join(str(key.directory_id) for key in found)
+        return f"{len(found)} observers with node id {node_id} fetch, with the directory ids {ids}."
+    others = sorted({replica.id for replica in described.observers if fetches(described, replica)})
+    return (
+        f"no observer with node id {node_id} fetches yet. "
+        f"Observers that fetch: {', '.join(map(str, others)) or 'none'}."
+    )
 
 
 def _observers(
@@ -174,7 +161,7 @@ def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
     if not found:
         return Lags(
             f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
-            "`kraft-wire quorum status` shows the nodes that fetch. Nothing was changed"
+            "`kraft-wire quorum status` shows the nodes that fetch"
         )
     ids = ", ".join(str(key.directory_id) for key in found)
     return Unfit(f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id")
@@ -187,8 +174,9 @@ def _registered(leader: LeaderClient, key: ReplicaKey, keeps_up: KeepsUp) -> End
     while not (found := _registered_now(leader, key)):
         if time.monotonic() > deadline_s:
             raise Unfit(
-                f"node {key.id} has not registered its address: give --endpoint NAME://HOST:PORT, or run "
-                "`kraft-wire quorum add` with its properties file on its machine"
+                f"node {key.id} has not registered as a controller. A broker and `kraft-wire observe` can't "
+                "vote. For a controller, run `kraft-wire quorum add` with its properties file on its "
+                "machine, or give --endpoint NAME://HOST:PORT"
             )
         time.sleep(POLL_S)
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import AtWork, Unfit
-from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_for_change
 from kraft_wire.cli.quorum.changes.registrations import (
     Presence,
     has_stopped,
@@ -61,7 +61,7 @@ def registrations_refresh(
     timeout_ms
         How long to look for the leader, and how long to wait for the commit.
     """
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         registered = registrations_of(leader)
         address = registered.get(id)
         if address is None:

@@ -9,6 +9,7 @@ from typing import Final
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
 from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, replicas_of
+from kraft_wire.cli.quorum.patience import said_if_slow
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.survey import NodeAnswer, setting_of, survey
 from kraft_wire.protocol.uuid import Uuid
@@ -84,10 +85,11 @@ def has_stopped(leader: LeaderClient, node_id: int) -> bool:
     """Whether a node doesn't fetch any more. One that stopped just now still counts for a while: wait that
     long."""
     deadline_s = time.monotonic() + STOPPED_WITHIN_S
-    while fetching_directories(leader.describe(), node_id):
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(POLL_S)
+    with said_if_slow(f"waiting up to {STOPPED_WITHIN_S:g} s until node {node_id} doesn't fetch any more"):
+        while fetching_directories(leader.describe(), node_id):
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(POLL_S)
     return True
 
 

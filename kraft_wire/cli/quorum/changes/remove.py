@@ -17,7 +17,7 @@ from kraft_wire.cli.quorum import (
     UnknownNode,
 )
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
-from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_of
+from kraft_wire.cli.quorum.changes.leader_client import LeaderClient, leader_for_change
 from kraft_wire.cli.quorum.changes.majorities import (
     VoterLiveness,
     change_lines,
@@ -97,7 +97,7 @@ def quorum_remove(
     """
     check_node_id(node_id)
     wanted = directory_id_of(directory_id)
-    with leader_of(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
+    with leader_for_change(settings_of(bootstrap_controller, command_config, timeout_ms)) as leader:
         return _remove_node(leader, node_id, wanted, keep_registration=keep_registration, yes=yes)
 
 
@@ -132,8 +132,17 @@ def _voter(
         check_voters_can_change(leader)
         if wanted in (None, voter.directory_id):
             return voter
-        raise Unfit(f"voter {node_id} has directory id {voter.directory_id}, not {wanted}")
+        raise Unfit(
+            f"voter {node_id} has directory id {voter.directory_id}, not {wanted}{_whose(described, wanted)}"
+        )
     return None
+
+
+def _whose(described: QuorumDescription, directory_id: Uuid | None) -> str:
+    """Say which node has a directory id, if one has."""
+    replicas = (*described.voters, *described.observers)
+    others = sorted({replica.id for replica in replicas if replica.directory_id == directory_id})
+    return f", which is that of node {', '.join(map(str, others))}" if others else ""
 
 
 def _check_directory(
@@ -149,7 +158,7 @@ def _check_directory(
         observes = f", and observes with {', '.join(map(str, observed))}" if observed else ""
         raise Unfit(
             f"node {node_id} is no voter{observes}: the leader doesn't know directory id {wanted} of it. "
-            "Check the ids, or leave --directory-id out. Nothing was changed"
+            "Check the ids, or leave --directory-id out"
         )
 
 
@@ -164,7 +173,7 @@ def _check_was_known(leader: LeaderClient, described: QuorumDescription, node_id
         voters = ids_text(tuple(map(key_of, described.voters)))
         raise UnknownNode(
             f"node {node_id} is not known: it is no voter (the voters are {voters}), observer or registered "
-            "controller, and the leader's log doesn't say that it ever was: check the id. Nothing was changed"
+            "controller, and the leader's log doesn't say that it ever was: check the id"
         )
 
 
@@ -210,17 +219,16 @@ def _refuse_if_too_few_would_be_left(
     """Raise Unfit if the voters that would be left can't commit the removal. One that stopped a moment ago
     still counts as fetching, but it is silent."""
     if not after.voters:
-        raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one. Nothing was changed")
+        raise Unfit(f"voter {key.id} is the last one: a quorum needs at least one")
     if fetching.may_fail < 0:
         raise Unfit(
             f"voters {ids_text(after.voters)} would be left. Those that fetch: {ids_text(fetching.live)}. "
-            f"{after.needed} are needed to commit the change: start the others first. Nothing was changed"
+            f"{after.needed} are needed to commit the change: start the others first"
         )
     if after.may_fail < 0:
         raise Unfit(
             f"voter {ids_text(silent)} doesn't answer from this machine, and the change needs {after.needed} "
-            "of the voters that would be left: start it, or run the command where it can be reached. Nothing "
-            "was changed"
+            "of the voters that would be left: start it, or run the command where it can be reached"
         )
 
 
@@ -235,26 +243,36 @@ def _is_silent(leader: LeaderClient, described: QuorumDescription, key: ReplicaK
 def _refuse_if_it_joins_again(
     leader: LeaderClient, described: QuorumDescription, key: ReplicaKey, registered: Address | None
 ) -> None:
-    """Raise JoinsAgain if the voter fetches and joins by itself; warn if it runs and its setting isn't
-    known."""
+    """Raise JoinsAgain if the voter fetches and joins by itself. Warn if it runs, and may join again."""
     voter = next(each for each in described.voters if key_of(each) == key)
-    if not fetches(described, voter):
-        return
     points = described.endpoints.get(key.id, ())
     address = registered
     if address is None and points:
         address = Address(points[0].host, points[0].port)
     joins = None if address is None else setting_of(leader.settings, address, key.id, AUTO_JOIN)
-    if joins == "true":
+    is_fetching = fetches(described, voter)
+    if joins == "true" and is_fetching:
         raise JoinsAgain(
             f"controller {key.id} runs with {AUTO_JOIN}=true, and would make itself a voter again: stop it, "
-            "or set that key to false and restart it. Nothing was changed"
+            "or set that key to false and restart it"
         )
-    if joins is None and not (address is not None and presence_at(leader, key.id, address) is Presence.GONE):
+    if joins == "true":
         complain(
-            f"warning: controller {key.id} fetched not long ago, and does not say whether {AUTO_JOIN} is "
-            "set: if it is, the controller makes itself a voter again"
+            f"warning: controller {key.id} runs with {AUTO_JOIN}=true: as soon as it fetches, it makes "
+            "itself a voter again"
         )
+    if joins is None and _may_run(leader, key.id, address, is_fetching=is_fetching):
+        complain(
+            f"warning: controller {key.id} may run, and does not say whether {AUTO_JOIN} is set: if it is, "
+            "the controller makes itself a voter again"
+        )
+
+
+def _may_run(leader: LeaderClient, node_id: int, address: Address | None, *, is_fetching: bool) -> bool:
+    """Whether a node may run, at an address that may not be known."""
+    if address is None:
+        return is_fetching
+    return presence_at(leader, node_id, address) is not Presence.GONE
 
 
 # Unregistering.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kraft_wire.cli.quorum.status.report import CONTROLLER, ReplicaRow, StatusReport, known, latest_leader
 from kraft_wire.client.survey import NodeAnswer
+from kraft_wire.wire.address import Address
 
 
-def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
+def report_of_answers(answers: Sequence[NodeAnswer], auto_join: Mapping[int, bool] = {}) -> StatusReport:
     """Return the report of what controllers say of themselves, whether they lead or not."""
     able = [answer for answer in answers if not answer.problem]
     latest = max(able, key=lambda answer: (answer.epoch, answer.leads), default=None)
@@ -25,19 +26,24 @@ def report_of_answers(answers: Sequence[NodeAnswer]) -> StatusReport:
         else:
             report.notes.append(f"{answer.address} {_says(answer)}")
     if report.leader_id is None:
-        report.replicas = list(_rows_of_registered(answers))
+        report.replicas = list(_rows_of_registered(answers, auto_join))
         report.notes += _moved_notes(able)
     return report
 
 
-def _rows_of_registered(answers: Sequence[NodeAnswer]) -> Iterator[ReplicaRow]:
-    """Yield a row for each controller that the latest answer names. Without a leader nobody says who
-    votes."""
+def registered_among(answers: Sequence[NodeAnswer]) -> Mapping[int, Address]:
+    """Return the controllers that the latest of these answers names."""
     named = [answer for answer in answers if answer.registrations is not None]
     latest = max(named, key=lambda answer: answer.epoch, default=None)
+    return {} if latest is None else latest.registrations or {}
+
+
+def _rows_of_registered(answers: Sequence[NodeAnswer], auto_join: Mapping[int, bool]) -> Iterator[ReplicaRow]:
+    """Yield a row for each registered controller. Without a leader nobody says who votes."""
     asked = {answer.address: answer for answer in answers}
-    for id, address in sorted((latest.registrations or {}).items() if latest is not None else ()):
+    for id, address in sorted(registered_among(answers).items()):
         row = ReplicaRow(id, endpoints=[str(address)], role=CONTROLLER, registered=True)
+        row.auto_join = auto_join.get(id)
         answer = asked.get(address)
         if answer is not None:
             row.epoch, row.is_silent = known(answer.epoch), bool(answer.problem)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from kraft_wire.cli.quorum.changes.majorities import fetches, liveness_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, liveness_of, replicas_of
 from kraft_wire.cli.quorum.status.report import BROKER, ReplicaRow, StatusReport, known
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
@@ -88,14 +88,52 @@ def report_of_leader(
         listed = {replica.id for replica in (*described.voters, *described.observers)}
         voter_ids = [voter.id for voter in described.voters]
         report.notes = list(_registration_notes(voter_ids, registrations, listed))
+    report.notes += _twin_notes(described)
     return report
 
 
+def note_silent(
+    report: StatusReport,
+    described: QuorumDescription,
+    answers: Iterable[NodeAnswer],
+    ids: Mapping[Address, int],
+) -> None:
+    """Note the controllers that can't be asked. ``ids`` are those that are known."""
+    for answer in answers:
+        if not answer.problem:
+            continue
+        id = ids.get(answer.address)
+        who = str(answer.address) if id is None else f"node {id}, {answer.address},"
+        counts = answer.is_silent and any(
+            fetches(described, voter) for voter in described.voters if voter.id == id
+        )
+        still = (
+            f': it has fetched in the last {LIVE_WITHIN_MS // 1000} seconds, so "May fail" still counts it'
+            if counts
+            else ""
+        )
+        report.notes.append(f"{who} can't be asked from here: {answer.problem}{still}")
+
+
 def is_replaced(described: QuorumDescription, replica: ReplicaDescription) -> bool:
-    """Whether a replica is a directory that its node doesn't have any more: it is silent, and the node
-    fetches with another one, which the registration, the setting and the address belong to."""
+    """Whether a replica is a directory that its node doesn't have any more: the node has fetched later with
+    another one, which the registration, the setting and the address belong to."""
     others = replicas_of((*described.voters, *described.observers), replica.id)
-    return not fetches(described, replica) and any(fetches(described, other) for other in others)
+    return any(other.last_fetch_ms > replica.last_fetch_ms for other in others)
+
+
+def _twin_notes(described: QuorumDescription) -> Iterator[str]:
+    """Warn of nodes that fetch with several directories."""
+    replicas = (*described.voters, *described.observers)
+    for node_id in sorted({replica.id for replica in replicas}):
+        fetching = [each for each in replicas_of(replicas, node_id) if fetches(described, each)]
+        if len(fetching) > 1:
+            ids = ", ".join(str(replica.directory_id) for replica in fetching)
+            yield (
+                f"node {node_id} fetches with {len(fetching)} directories: {ids}. Unless its disk was "
+                f"replaced in the last {LIVE_WITHIN_MS // 1000} seconds, two processes have this node.id: "
+                "stop one"
+            )
 
 
 def _own_endpoints(described: QuorumDescription, replica: ReplicaDescription) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from kraft_wire.cli.quorum.connecting import (
     AUTO_JOIN,
     DEFAULT_TIMEOUT_MS,
     OPTION,
-    START_A_MAJORITY,
+    advice_without_leader,
     check_one_cluster,
     client_errors,
     no_answer,
@@ -23,9 +23,10 @@ from kraft_wire.cli.quorum.connecting import (
 )
 from kraft_wire.cli.quorum.folders import evidence_of
 from kraft_wire.cli.quorum.history import read_history
-from kraft_wire.cli.quorum.status.answers import report_of_answers
+from kraft_wire.cli.quorum.patience import no_leader_yet, said_if_slow
+from kraft_wire.cli.quorum.status.answers import registered_among, report_of_answers
 from kraft_wire.cli.quorum.status.folders import report_of_folders
-from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, report_of_leader
+from kraft_wire.cli.quorum.status.leader import KnownOfLog, known_of, note_silent, report_of_leader
 from kraft_wire.cli.quorum.status.report import StatusReport, history_rows
 from kraft_wire.cli.quorum.status.split import note_leaders
 from kraft_wire.cli.quorum.status.states import note_states
@@ -36,7 +37,14 @@ from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.client.state_digests import states_of
-from kraft_wire.client.survey import NodeAnswer, confirmed_leaders, setting_of, survey
+from kraft_wire.client.survey import (
+    SPLIT_AFTER_S,
+    NodeAnswer,
+    clusters_among,
+    confirmed_leaders,
+    setting_of,
+    survey,
+)
 from kraft_wire.log.errors import LogError
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.raft.recovery.evidence import QuorumHistory
@@ -114,7 +122,7 @@ def _check_options(
 
 def _show_led(settings: QuorumSettings, json: bool, *, with_history: bool, with_states: bool) -> int:
     try:
-        with QuorumClient(settings) as quorum:
+        with QuorumClient(settings, waiting=no_leader_yet(settings)) as quorum:
             report = _from_leader(settings, quorum, with_history=with_history, with_states=with_states)
     except QuorumUnreachable as error:
         return _show_leaderless(settings, error, json)
@@ -150,20 +158,33 @@ def _show_stale(settings: QuorumSettings, json: bool) -> int:
 
 def _from_answers(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> StatusReport:
     check_one_cluster(answers)
-    report = report_of_answers(answers)
-    note_leaders(report, confirmed_leaders(settings, answers))
+    report = report_of_answers(answers, _auto_join(settings, registered_among(answers)))
+    note_leaders(report, _leaders(settings, answers))
     return report
 
 
+def _leaders(settings: QuorumSettings, answers: Sequence[NodeAnswer]) -> list[NodeAnswer]:
+    with said_if_slow(f"several controllers say that they lead: asking them again for {SPLIT_AFTER_S:g} s"):
+        return confirmed_leaders(settings, answers)
+
+
 def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: bool) -> int:
-    answers = survey(settings)
-    problem = without_leader(answers, error, advice=START_A_MAJORITY)
+    answers = _ask_all_known(settings)
+    problem = without_leader(answers, error, advice=advice_without_leader(answers))
     if isinstance(problem, NoAnswer):
         raise problem
     if _show(_from_answers(settings, answers), json) == EXIT_SPLIT:
         return EXIT_SPLIT
     complain(str(problem))
     return EXIT_NO_LEADER
+
+
+def _ask_all_known(settings: QuorumSettings) -> list[NodeAnswer]:
+    """Ask the given controllers, and those that these have as registered."""
+    given = survey(settings)
+    others = survey(settings, set(registered_among(given).values()) - set(settings.bootstrap))
+    clusters = clusters_among(given)
+    return [*given, *(answer for answer in others if answer.cluster_id in (None, *clusters))]
 
 
 def _from_leader(
@@ -179,22 +200,25 @@ def _from_leader(
     is_whole = with_history
     if with_history:
         try:
-            read_history(quorum, history)
+            with said_if_slow("reading the leader's log for the history; --no-history leaves it out"):
+                read_history(quorum, history)
         except (QuorumError, LogError, ProtocolError) as error:
             is_whole = False
             notes.append(f"the history of the voters is incomplete: {error}")
     known = known_of(leader, history if is_whole else None)
     addresses = _addresses(described, known)
+    ids = {address: id for id, address in addresses.items()}
     report = report_of_leader(cluster_id, described, known, _auto_join(settings, addresses))
     report.history = history_rows(history.changes)
     report.notes += notes
     asked = {leader.address, *settings.bootstrap}
-    others = survey(settings, [address for address in known.addresses.values() if address not in asked])
+    others = survey(settings, [address for address in ids if address not in asked])
+    note_silent(report, described, [*given, *others], ids)
     of_cluster = [answer for answer in others if answer.cluster_id in (None, cluster_id)]
-    note_leaders(report, confirmed_leaders(settings, [leader, *given, *of_cluster]))
+    note_leaders(report, _leaders(settings, [leader, *given, *of_cluster]))
     if with_states:
-        ids = {address: id for id, address in addresses.items()}
-        _compare_states(settings, quorum.describe_quorum(), cluster_id, report, ids)
+        with said_if_slow("comparing the states of all controllers"):
+            _compare_states(settings, quorum.describe_quorum(), cluster_id, report, ids)
     return report
 
 
@@ -217,7 +241,7 @@ def _compare_states(
     note_states(report, states_of(settings, asked, cluster_id, log_end_offset), ids)
 
 
-def _auto_join(settings: QuorumSettings, addresses: dict[int, Address]) -> dict[int, bool]:
+def _auto_join(settings: QuorumSettings, addresses: Mapping[int, Address]) -> dict[int, bool]:
     """Ask these controllers for their own setting."""
     values = at_once(lambda node: setting_of(settings, node[1], node[0], AUTO_JOIN), list(addresses.items()))
     return {id: value == "true" for id, value in zip(addresses, values, strict=True) if value is not None}
