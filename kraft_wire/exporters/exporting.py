@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from traceback import format_exception
 from typing import Final
 
 import trio
 
 from kraft_wire.exporters.cursor import Cursor, Look, Open, ReadLog, ReadSnapshot, Send, Step, Wait
-from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.messages import Begin, Exported, Failing, Recovered, Restarted, Told
 from kraft_wire.exporters.reading import FolderReader, NotThere, Selection
 from kraft_wire.exporters.records import ExportBatch, ExportRecord, resync_record
@@ -35,7 +33,7 @@ class Exporting:
         self,
         settings: ExporterSettings,
         begin: Begin,
-        folder: Path,
+        reader: FolderReader,
         sink: Sink,
         tell: Callable[[Told], None],
         jitter: Callable[[], float],
@@ -43,7 +41,7 @@ class Exporting:
         self.name = settings.name
         self._cluster = begin.cluster
         self._cursor = Cursor(settings.start, begin.positions.get(settings.name), begin.high_watermark)
-        self._reader = FolderReader(folder, Filter(settings.filter), with_changes=settings.changes)
+        self._reader = reader
         self._sink = sink
         self._tell = tell
         self._jitter = jitter

@@ -8,12 +8,17 @@ import msgspec
 
 from kraft_wire.configs.types import ConfigKey
 
+BATCH_BYTES: Final = 1024 * 1024
+FILE_BATCH_BYTES: Final = 8 * BATCH_BYTES
+"""For sinks with a file for each batch."""
+
 
 class SinkKind(msgspec.Struct, frozen=True):
     """A kind of sink. ``module`` defines ``make_sink``; ``keys`` are named without the exporter's prefix.
 
     ``needs`` is the module of an optional dependency, and ``extra`` the extra of this package that has it. A
-    kind that ``takes_all`` gets every record: its exporters have no filters.
+    kind that ``takes_all`` gets every record: its exporters have no filters. ``batch_bytes``: about so many
+    bytes of the log are one batch, if there is more to export; at least one batch of the log.
     """
 
     module: str
@@ -21,6 +26,7 @@ class SinkKind(msgspec.Struct, frozen=True):
     needs: str = ""
     extra: str = ""
     takes_all: bool = False
+    batch_bytes: int = BATCH_BYTES
 
 
 KINDS: Final = {
@@ -40,6 +46,7 @@ KINDS: Final = {
         ),
         needs="pyarrow",
         extra="parquet",
+        batch_bytes=FILE_BATCH_BYTES,
     ),
     "lake": SinkKind(
         "kraft_wire.exporters.sinks.lake",
@@ -50,6 +57,7 @@ KINDS: Final = {
         needs="pyarrow",
         extra="parquet",
         takes_all=True,
+        batch_bytes=FILE_BATCH_BYTES,
     ),
     "http": SinkKind(
         "kraft_wire.exporters.sinks.webhook",

@@ -19,9 +19,11 @@ import msgspec
 import trio
 
 from kraft_wire.exporters.exporting import Exporting
+from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.installed import kind_of
 from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
 from kraft_wire.exporters.pipes import lines_of
+from kraft_wire.exporters.reading import FolderReader
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import Sink
 
@@ -49,10 +51,7 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
     else:
         return
     outbox = _Outbox(sending)
-    exporters = [
-        Exporting(settings, begin, folder, _sink(settings), outbox.put, random.random)
-        for settings in begin.exporters
-    ]
+    exporters = [_exporting(settings, begin, folder, outbox) for settings in begin.exporters]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(outbox.run, nursery.cancel_scope)
         nursery.start_soon(_complain, exporters)
@@ -65,9 +64,13 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
         nursery.cancel_scope.cancel()
 
 
-def _sink(settings: ExporterSettings) -> Sink:
-    sink: Sink = import_module(kind_of(settings.kind).module).make_sink(settings)
-    return sink
+def _exporting(settings: ExporterSettings, begin: Begin, folder: Path, outbox: _Outbox) -> Exporting:
+    kind = kind_of(settings.kind)
+    reader = FolderReader(
+        folder, Filter(settings.filter), with_changes=settings.changes, read_bytes=kind.batch_bytes
+    )
+    sink: Sink = import_module(kind.module).make_sink(settings)
+    return Exporting(settings, begin, reader, sink, outbox.put, random.random)
 
 
 async def _complain(exporters: Sequence[Exporting]) -> None:

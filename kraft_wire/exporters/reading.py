@@ -16,6 +16,7 @@ from kraft_wire.columnar.gather import Malformed
 from kraft_wire.exporters.columns import SnapshotPart, log_columns, part_records, snapshot_columns
 from kraft_wire.exporters.cursor import LogView
 from kraft_wire.exporters.filters import Filter
+from kraft_wire.exporters.kinds import BATCH_BYTES
 from kraft_wire.exporters.records import ExportRecord, log_records, snapshot_records
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.errors import CorruptBatch
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from kraft_wire.exporters.changes import Changes
     from kraft_wire.metadata.state import MetadataState
 
-READ_BYTES: Final = 1024 * 1024
-"""About so many bytes of the log are one batch for the sink; at least one batch of the log."""
 MANY: Final = 500
 """So many records are read in columns."""
 
@@ -60,7 +59,7 @@ class FolderReader:
     """
 
     def __init__(
-        self, folder: Path, wanted: Filter, *, with_changes: bool = False, read_bytes: int = READ_BYTES
+        self, folder: Path, wanted: Filter, *, with_changes: bool = False, read_bytes: int = BATCH_BYTES
     ) -> None:
         self._folder = folder
         self._changes = _changes(folder) if with_changes else None

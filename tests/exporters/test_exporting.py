@@ -10,7 +10,9 @@ import pytest
 import trio
 
 from kraft_wire.exporters.exporting import Exporting
+from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.messages import Begin, Exported, Failing, Recovered, Told
+from kraft_wire.exporters.reading import FolderReader
 from kraft_wire.exporters.records import ExportBatch
 from kraft_wire.exporters.settings import ExporterSettings, read_exporters
 from kraft_wire.exporters.sinks import Sink
@@ -36,7 +38,8 @@ def _settings(folder: Path) -> ExporterSettings:
 
 def _exporting(writer: LogWriter, settings: ExporterSettings, sink: Sink, told: list[Told]) -> Exporting:
     begin = Begin("one", (settings,), {}, writer.end_offset)
-    return Exporting(settings, begin, writer.partition, sink, told.append, lambda: 0.0)
+    reader = FolderReader(writer.partition, Filter(settings.filter))
+    return Exporting(settings, begin, reader, sink, told.append, lambda: 0.0)
 
 
 async def test_an_attempt_that_hangs_is_told_once_and_so_is_its_end(

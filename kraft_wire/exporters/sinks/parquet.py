@@ -2,9 +2,9 @@
 time of its export in nanoseconds. No name comes twice.
 
 Nobody can read a Parquet file without its end. So each batch is a file of its own, which is on stable storage
-under its name before its records count as exported. ``FOLD`` small files become one, as soon as there are so
-many of about one size. A folded file names in its metadata what it holds: after a crash, what is left of that
-is deleted.
+under its name before its records count as exported. Many small files of about one size become one
+(``folding.py``). A folded file names in its metadata what it holds: after a crash, what is left of that is
+deleted.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks.blocking import BlockingSink
 from kraft_wire.exporters.sinks.files import FILE_MODE, lock
+from kraft_wire.exporters.sinks.folding import FOLD, Folding
 from kraft_wire.lake.flushing import flush
 
 SUFFIX: Final = ".parquet"
-FOLD: Final = 16
 FOLDED: Final = b"kraft.wire.folded"
+REPEATED: Final = ("cluster", "type")
+"""The columns with few different values."""
 
 
 class ParquetSettings(msgspec.Struct, frozen=True, rename={"max_file_bytes": "max.file.bytes"}):
@@ -61,8 +63,10 @@ class ParquetFiles(BlockingSink):
         self._settings = settings
         self._folder = Path(settings.path)
         self._lock = -1
-        self._levels: list[list[Path]] = []
-        """Files that are to be folded: those of level n hold FOLD to the power of n batches."""
+        self._folding = self._no_folding()
+
+    def _no_folding(self) -> Folding:
+        return Folding(self._fold, self._settings.max_file_bytes)
 
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -72,20 +76,22 @@ class ParquetFiles(BlockingSink):
         for path in self._files():
             if path.exists():
                 self._delete_folded(path)
-        small = [path for path in self._files() if self._is_small(path)]
-        self._levels = [small[-(FOLD - 1) :]]
+        for path in self._files()[1 - FOLD :]:
+            if path.stat().st_size * FOLD <= self._settings.max_file_bytes:
+                self._folding.add(path)
 
     def _close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        folding, self._folding = self._folding, self._no_folding()
+        try:
+            folding.finish()
+        finally:
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
 
     def _files(self) -> list[Path]:
         name = re.compile(re.escape(self._name) + r"-[0-9]{20}--?[0-9]+-[0-9]+" + re.escape(SUFFIX))
         return sorted(path for path in self._folder.iterdir() if name.fullmatch(path.name))
-
-    def _is_small(self, path: Path) -> bool:
-        return path.stat().st_size * FOLD < self._settings.max_file_bytes
 
     def _delete_folded(self, path: Path) -> None:
         """Delete what is left of the files that a file was folded from."""
@@ -106,26 +112,14 @@ class ParquetFiles(BlockingSink):
         with _writer(part, table.schema) as writer:
             writer.write_table(table)
         self._publish(part, path)
-        self._note(path, 0)
+        self._folding.add(path)
+        self._folding.go_on()
 
     def _publish(self, part: Path, path: Path) -> None:
         part.chmod(FILE_MODE)
         flush([part])
         part.replace(path)
         flush([self._folder])
-
-    def _note(self, path: Path, level: int) -> None:
-        """Add a file to its level, and fold the level if it is full."""
-        if level == len(self._levels):
-            self._levels.append([])
-        files = self._levels[level]
-        files.append(path)
-        if len(files) < FOLD:
-            return
-        self._levels[level] = []
-        folded = self._fold(files)
-        if self._is_small(folded):
-            self._note(folded, level + 1)
 
     def _fold(self, files: list[Path]) -> Path:
         """Put files together into one with the name of the first, and return it."""
@@ -150,7 +144,7 @@ def _has_changes(path: Path) -> bool:
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd")
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=REPEATED)
 
 
 def _part_of(path: Path) -> Path:

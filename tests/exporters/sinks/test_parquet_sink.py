@@ -16,7 +16,8 @@ from kraft_wire.exporters.records import ExportBatch, resync_record
 from kraft_wire.exporters.settings import read_exporters
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks import parquet as parquet_sink
-from kraft_wire.exporters.sinks.parquet import FOLD, ParquetFiles, make_sink
+from kraft_wire.exporters.sinks.folding import FOLD
+from kraft_wire.exporters.sinks.parquet import ParquetFiles, make_sink
 from kraft_wire.protocol.own_messages.resync import Resync
 from tests.exporters.export_samples import exported
 from tests.support.metadata_records import topic_record
