@@ -20,10 +20,12 @@ PACE_MS: Final = 50
 
 
 class LogView(NamedTuple):
-    """The beginning of the log in a folder, and its newest snapshot; None if there is none."""
+    """The beginning of the log in a folder, and its newest snapshot; None if there is none. ``base`` is the
+    offset below which the exporter has kept the state itself."""
 
     start_offset: int
     snapshot: SnapshotId | None
+    base: int | None = None
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -39,9 +41,11 @@ class ReadLog(msgspec.Struct, frozen=True):
 
 
 class ReadSnapshot(msgspec.Struct, frozen=True):
-    """Read the next records of the snapshot, and report ``has_read``, or ``must_look`` if it isn't there."""
+    """Read the next records of the snapshot, and report ``has_read``, or ``must_look`` if it isn't there.
+    With a ``base``, only its difference from the state below that offset is read."""
 
     snapshot_id: SnapshotId
+    base: int | None = None
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -84,10 +88,12 @@ class Cursor:
         self.resync: Resync | None = None
         self._missed_from: int | None = None
         """The first offset that the sink has missed, until it has the state that stands for it."""
+        self._has_begun_difference = False
+        """Whether the sink has a part of a difference, which another one wouldn't go with."""
         self._start = start
         self._high_watermark = high_watermark
         self._offset: int | None = None
-        self._snapshot: SnapshotId | None = None
+        self._snapshot: ReadSnapshot | None = None
         self._read_to: int | None = None
         """The offset that is acknowledged with the batch that was read; None if there is no such batch, or if
         it is a part of a snapshot."""
@@ -104,7 +110,7 @@ class Cursor:
         if self._has_batch:
             return Send() if self._is_open else Open()
         if self._snapshot is not None:
-            return ReadSnapshot(self._snapshot)
+            return self._snapshot
         if self._offset is None:
             return Look()
         if self._offset >= self._high_watermark:
@@ -112,6 +118,19 @@ class Cursor:
         if not self._is_backlog and now_ms < self._next_reading_ms:
             return Wait(self._next_reading_ms)
         return ReadLog(self._offset, self._high_watermark)
+
+    def state_to_keep(self, view: LogView) -> int | None:
+        """Return the offset below which the state must be kept; None if there is no need, or no way.
+
+        The log may be deleted up to the newest snapshot before the sink has its records, or was. A batch that
+        was read is sent in any case.
+        """
+        if self._missed_from is not None:
+            return self._missed_from if view.base == self._missed_from else None
+        will_have = self._read_to if self._has_batch and self._read_to is not None else self.position
+        if not will_have or view.snapshot is None or will_have >= view.snapshot.end_offset:
+            return None
+        return will_have if will_have >= view.start_offset or view.base == will_have else None
 
     # Reports.
 
@@ -155,7 +174,9 @@ class Cursor:
     def sent(self) -> None:
         """Take note that the sink has the batch for good."""
         self._has_batch = False
-        self.resync = None
+        if self.resync is not None:
+            self._has_begun_difference = self.resync.is_difference
+            self.resync = None
         self._acknowledge()
 
     def failed(self, now_ms: int, jitter: float) -> int:
@@ -175,6 +196,7 @@ class Cursor:
         self._retry_at_ms = None
         if self._read_to is not None:
             self.position, self._missed_from = self._read_to, None
+            self._has_begun_difference = False
 
     def _why_not_from(self, view: LogView) -> str:
         """Return why the log doesn't lead on from where the exporter is; "" if it does."""
@@ -198,7 +220,10 @@ class Cursor:
         if view.snapshot is None:
             self._offset = view.start_offset
         else:
-            self._snapshot = view.snapshot
+            is_kept = view.base == self._missed_from and not self._has_begun_difference
+            base = view.base if is_kept else None
+            self._snapshot = ReadSnapshot(view.snapshot, base)
         if self._missed_from is not None:
             end = view.start_offset if view.snapshot is None else view.snapshot.end_offset
-            self.resync = Resync(self._missed_from, end)
+            is_difference = self._snapshot is not None and self._snapshot.base is not None
+            self.resync = Resync(self._missed_from, end, is_difference)

@@ -11,15 +11,18 @@ from typing import Final
 import trio
 
 from kraft_wire.exporters.cursor import Cursor, Look, Open, ReadLog, ReadSnapshot, Send, Step, Wait
-from kraft_wire.exporters.messages import Begin, Exported, Failing, Recovered, Restarted, Told
+from kraft_wire.exporters.messages import Begin, Exported, Failing, NoBase, Recovered, Restarted, Told
 from kraft_wire.exporters.reading import FolderReader, NotThere, Selection
 from kraft_wire.exporters.records import ExportBatch, ExportRecord, resync_record
+from kraft_wire.exporters.resync.bases import BaseNotKept
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import Sink, SinkFailed
 from kraft_wire.log.errors import LogError
 
 HANGS_MS: Final = 30_000
 """A step that takes so long is reported."""
+BASE_INTERVAL_S: Final = 10.0
+"""It is looked so often whether the state has to be kept."""
 IDLE_POSITION_MS: Final = 10_000
 """A position that only skips unwanted records is told so often: each is a write of the controller's."""
 _EXPECTED: Final = (SinkFailed, OSError, LogError)
@@ -81,6 +84,27 @@ class Exporting:
                 self._failed(step, error)
             self._busy_since_ms = None
 
+    async def keep_base(self) -> None:
+        """Keep the state that the sink has while the log may be deleted that leads on from it, until
+        cancelled. That of a sink which goes on would soon be of no use."""
+        base = self._reader.base
+        if base is None:
+            return
+        before: int | None = None
+        failed: int | None = None
+        while True:
+            await trio.sleep(BASE_INTERVAL_S)
+            wanted = before
+            try:
+                view = await trio.to_thread.run_sync(self._reader.look, abandon_on_cancel=True)
+                wanted = self._cursor.state_to_keep(view)
+                if wanted == before and (wanted is None or wanted != failed):
+                    await base.keep(wanted)
+            except (BaseNotKept, OSError) as error:
+                failed = wanted
+                self._tell(NoBase(self.name, str(error)))
+            before = wanted
+
     async def _wait(self, step: Wait) -> None:
         until_s = math.inf if step.until_ms is None else (step.until_ms - _now_ms()) / 1000
         self._news = trio.Event()
@@ -101,12 +125,9 @@ class Exporting:
                         self._reader.read_log, offset, end_offset, abandon_on_cancel=True
                     )
                 )
-            case ReadSnapshot(snapshot_id):
-                self._has_read(
-                    await trio.to_thread.run_sync(
-                        self._reader.read_snapshot, snapshot_id, abandon_on_cancel=True
-                    )
-                )
+            case ReadSnapshot(snapshot_id, base):
+                read = self._reader.read_snapshot if base is None else self._reader.read_difference
+                self._has_read(await trio.to_thread.run_sync(read, snapshot_id, abandon_on_cancel=True))
             case Open():
                 if self._must_close:
                     await self._sink.close()

@@ -63,7 +63,15 @@ class Restarted(msgspec.Struct, frozen=True, tag=True):
     snapshot_end: int | None
 
 
-Told = Exported | Failing | Recovered | Restarted
+class NoBase(msgspec.Struct, frozen=True, tag=True):
+    """The state that an exporter's sink has couldn't be kept. If the log is deleted before the sink has its
+    records, it gets the whole state."""
+
+    exporter: str
+    reason: str
+
+
+Told = Exported | Failing | Recovered | Restarted | NoBase
 """A message of the exporters' process to the controller."""
 
 

@@ -24,6 +24,7 @@ from kraft_wire.exporters.installed import kind_of
 from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.reading import FolderReader
+from kraft_wire.exporters.resync.bases import Base, forget_bases
 from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import Sink
 
@@ -50,6 +51,7 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
         break
     else:
         return
+    forget_bases(folder)
     outbox = _Outbox(sending)
     exporters = [_exporting(settings, begin, folder, outbox) for settings in begin.exporters]
     async with trio.open_nursery() as nursery:
@@ -57,6 +59,7 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
         nursery.start_soon(_complain, exporters)
         for exporter in exporters:
             nursery.start_soon(exporter.run)
+            nursery.start_soon(exporter.keep_base)
         async for line in lines:
             high_watermark = msgspec.json.decode(line, type=Committed).high_watermark
             for exporter in exporters:
@@ -67,7 +70,11 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
 def _exporting(settings: ExporterSettings, begin: Begin, folder: Path, outbox: _Outbox) -> Exporting:
     kind = kind_of(settings.kind)
     reader = FolderReader(
-        folder, Filter(settings.filter), with_changes=settings.changes, read_bytes=kind.batch_bytes
+        folder,
+        Filter(settings.filter),
+        with_changes=settings.changes,
+        read_bytes=kind.batch_bytes,
+        base=None if kind.takes_all else Base(folder, settings.name),
     )
     sink: Sink = import_module(kind.module).make_sink(settings)
     return Exporting(settings, begin, reader, sink, outbox.put, random.random)

@@ -6,7 +6,7 @@ Nothing below the high watermark changes any more, and an open file stays readab
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from kraft_wire.exporters.cursor import LogView
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.kinds import BATCH_BYTES
 from kraft_wire.exporters.records import ExportRecord, log_records, snapshot_records
+from kraft_wire.exporters.resync.bases import Base
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
@@ -26,7 +27,7 @@ from kraft_wire.logs.open_segment import SegmentFile, opened
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import SegmentChanged
 from kraft_wire.storage.log.batch_reader import read_batches
-from kraft_wire.storage.snapshots.snapshot_store import SnapshotStore
+from kraft_wire.storage.snapshots.snapshot_store import SnapshotReader, SnapshotStore
 
 if TYPE_CHECKING:
     from kraft_wire.exporters.changes import Changes
@@ -52,30 +53,40 @@ class Selection(NamedTuple):
 
 
 class FolderReader:
-    """A reader for one exporter. ``with_changes``, records of the log say what they change.
+    """A reader for one exporter. ``with_changes``, records of the log say what they change. ``base`` is the
+    state that was kept for it; None if none is.
 
     All methods may block, and raise OSError and LogError for files that can't be read; those that read raise
     NotThere.
     """
 
     def __init__(
-        self, folder: Path, wanted: Filter, *, with_changes: bool = False, read_bytes: int = BATCH_BYTES
+        self,
+        folder: Path,
+        wanted: Filter,
+        *,
+        with_changes: bool = False,
+        read_bytes: int = BATCH_BYTES,
+        base: Base | None = None,
     ) -> None:
         self._folder = folder
+        self.base = base
         self._changes = _changes(folder) if with_changes else None
         self._wanted = wanted
         self._read_bytes = read_bytes
         self._knows_topic_ids = not wanted.needs_topic_ids
         self._log = _LogFile(folder)
         self._snapshot: _SnapshotPages | None = None
+        self._difference: _Difference | None = None
 
     def look(self) -> LogView:
         """Return what the folder holds now."""
         bases, snapshots = _listed(self._folder)
         newest = snapshots[-1] if snapshots else None
+        kept = None if self.base is None else self.base.offset()
         if bases:
-            return LogView(bases[0], newest)
-        return LogView(0 if newest is None else newest.end_offset, newest)
+            return LogView(bases[0], newest, kept)
+        return LogView(0 if newest is None else newest.end_offset, newest, kept)
 
     def read_log(self, offset: int, end_offset: int) -> Selection:
         """Return the wanted records of the next batches from ``offset`` on, below ``end_offset``."""
@@ -109,6 +120,36 @@ class FolderReader:
         self._knows_topic_ids = True
         return Selection(records, snapshot_id.end_offset, is_backlog=True, ends_snapshot=True)
 
+    def read_difference(self, snapshot_id: SnapshotId) -> Selection:
+        """Return the next wanted records of the difference between a snapshot and the state that was kept."""
+        found = self._difference
+        if found is None or found.snapshot_id != snapshot_id:
+            found = self._difference = self._difference_from(snapshot_id)
+        records, is_last = found.next_part(self._read_bytes)
+        if not is_last:
+            return Selection(records, None, is_backlog=True)
+        self._difference = None
+        self._knows_topic_ids = True
+        return Selection(records, snapshot_id.end_offset, is_backlog=True, ends_snapshot=True)
+
+    def _difference_from(self, snapshot_id: SnapshotId) -> _Difference:
+        """Compute a difference. A topic may have to be known by its id before a partition of it is wanted."""
+        from kraft_wire.exporters.resync.difference import difference
+
+        assert self.base is not None, "it is in the view that led here"
+        with (
+            _if_there("the kept state was deleted"),
+            self.base.opened() as before,
+            closing(_SnapshotPages(self._folder, snapshot_id)) as after,
+        ):
+            found = difference(self._learnt(_kept_records(before)), self._learnt(after.all()))
+        return _Difference(snapshot_id, list(filter(self._wanted.takes, found)))
+
+    def _learnt(self, records: Iterable[ExportRecord]) -> Iterator[ExportRecord]:
+        for record in records:
+            self._wanted.learn(record)
+            yield record
+
     def _next_wanted(self, pages: _SnapshotPages) -> tuple[Sequence[ExportRecord], bool]:
         """Return the wanted records of the next part that has any, and whether no part after it has any: the
         next one that has is read as well, and kept."""
@@ -126,6 +167,7 @@ class FolderReader:
         """Close the files."""
         self._log.close()
         self._forget_snapshot()
+        self._difference = None
 
     def _log_records(self, batches: Sequence[Batch], offset: int) -> Sequence[ExportRecord]:
         if self._changes is not None:
@@ -173,10 +215,8 @@ class FolderReader:
         if before:
             begin = before[-1].end_offset
             with closing(_SnapshotPages(self._folder, before[-1])) as pages:
-                while not pages.is_at_end:
-                    batches, part = pages.next_part(self._read_bytes)
-                    for record in part_records(batches, part):
-                        self._wanted.learn(record)
+                for record in pages.all():
+                    self._wanted.learn(record)
         with closing(_LogFile(self._folder)) as log:
             for batch in log.batches(begin, offset):
                 for record in log_records(batch):
@@ -186,6 +226,30 @@ class FolderReader:
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
+
+
+class _Difference:
+    """The records that make an earlier state the one of a snapshot, which are exported in parts."""
+
+    def __init__(self, snapshot_id: SnapshotId, records: Sequence[ExportRecord]) -> None:
+        self.snapshot_id = snapshot_id
+        self._records = records
+        self._next = 0
+
+    def next_part(self, read_bytes: int) -> tuple[Sequence[ExportRecord], bool]:
+        """Return the next records, and whether they are the last ones."""
+        begin, size_bytes = self._next, 0
+        while self._next < len(self._records) and size_bytes < read_bytes:
+            size_bytes += len(self._records[self._next].value)
+            self._next += 1
+        return self._records[begin : self._next], self._next == len(self._records)
+
+
+def _kept_records(reader: SnapshotReader) -> Iterator[ExportRecord]:
+    """Yield the records of a kept state, all with the place of the snapshot of format: only their values
+    count. Raises CorruptSnapshot."""
+    for batch in reader.batches():
+        yield from snapshot_records(batch, BOOTSTRAP_SNAPSHOT_ID, 0, 1)
 
 
 class _SnapshotPages:
@@ -219,6 +283,12 @@ class _SnapshotPages:
                 break
         return batches, SnapshotPart(self.id, self._timestamp_ms, first_indexes)
 
+    def all(self) -> Iterator[ExportRecord]:
+        """Yield the records of all parts."""
+        while not self.is_at_end:
+            batches, part = self.next_part(BATCH_BYTES)
+            yield from part_records(batches, part)
+
     def _count(self, batch: Batch) -> int:
         """Return how many records of a batch are exported."""
         if not batch.header.is_control:
@@ -235,7 +305,7 @@ class _LogFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._fd = -1
-        self._base = -1
+        self.base = -1
         self._position = 0
         self.next_offset = -1
         """The offset after the last batch that was read."""
@@ -282,14 +352,14 @@ class _LogFile:
         """Open the segment that should hold an offset, at the last batch that is known to begin before it."""
         bases, _ = _listed(self._folder)
         base = max((each for each in bases if each <= offset), default=None)
-        if base is None or (self._fd >= 0 and base <= self._base and offset == self.next_offset):
+        if base is None or (self._fd >= 0 and base <= self.base and offset == self.next_offset):
             raise NotThere(f"the log has no segment with offset {offset}")
         self.close()
         path = self._folder / segment_file_name(base)
         with _if_there(f"{path} was deleted"), opened(_segment(path, base)) as segment:
             found = segment.at_or_before(offset)
             self._fd = os.dup(segment.fd)
-        self._base, self._position, self.next_offset = base, found.position, found.base_offset
+        self.base, self._position, self.next_offset = base, found.position, found.base_offset
 
 
 def _changes(folder: Path) -> Changes:

@@ -16,7 +16,11 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import METADATA_RECORDS
 from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
-from kraft_wire.protocol.metadata_record import FRAME_VERSION, decode_metadata_record
+from kraft_wire.protocol.metadata_record import (
+    FRAME_VERSION,
+    decode_metadata_record,
+    encode_metadata_record,
+)
 from kraft_wire.protocol.own_messages.resync import Resync
 from kraft_wire.protocol.varint import VarintTooLong, read_uvarint
 
@@ -24,6 +28,7 @@ UNKNOWN: Final = "Unknown"
 """The type of a record that this release has no name for."""
 UNKNOWN_VERSION: Final = -1
 RESYNC_INDEX: Final = -1
+FIRST_REMOVAL_INDEX: Final = -2
 NO_EPOCH: Final = -1
 
 
@@ -32,7 +37,8 @@ class ExportRecord(msgspec.Struct, gc=False):
 
     The log has one record at each offset, and its ``index`` is 0. The records of a snapshot, which are the
     state at its end, all have the offset before that end; ``index`` counts them from 1. A ``Resync`` comes
-    before them, with the index -1, if the exporter has missed records. ``timestamp_ms`` is in milliseconds
+    before them, with the index -1, if the exporter has missed records; then, with the indexes -2, -3 and so
+    on, what removes things that are gone, if that is known. ``timestamp_ms`` is in milliseconds
     since the Unix epoch. ``value`` is the record as it lies in the log. A record that this release can't
     decode has a ``problem``, and no ``message``. If it ``has_change``, ``before`` and ``after`` are what it
     is about (``changes.py``).
@@ -139,6 +145,23 @@ def resync_record(resync: Resync, timestamp_ms: int) -> ExportRecord:
     offset = max(0, resync.to - 1)
     return ExportRecord(
         offset, RESYNC_INDEX, NO_EPOCH, timestamp_ms, b"", Resync.NAME, Resync.MAX_VERSION, True, resync
+    )
+
+
+def removal_record(message: Message, last: ExportRecord, place: int) -> ExportRecord:
+    """Return a record that removes something which a snapshot, whose last record is given, doesn't have any
+    more. ``place`` counts them from 0."""
+    version = message.MAX_VERSION
+    return ExportRecord(
+        last.offset,
+        FIRST_REMOVAL_INDEX - place,
+        last.epoch,
+        last.timestamp_ms,
+        encode_metadata_record(message, version),
+        message.NAME,
+        version,
+        True,
+        message,
     )
 
 

@@ -28,6 +28,7 @@ from kraft_wire.exporters.messages import (
     Committed,
     Exported,
     Failing,
+    NoBase,
     Recovered,
     Restarted,
     Told,
@@ -230,6 +231,8 @@ class ExportProcess:
             case Recovered():
                 self._reports.recovered(told)
                 self.figures[told.exporter].recovered()
+            case NoBase():
+                self._reports.no_base(told)
             case Restarted():
                 self._reports.restarted(told)
                 self.figures[told.exporter].restarts += 1

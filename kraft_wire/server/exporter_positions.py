@@ -17,6 +17,7 @@ from kraft_wire.exporters.positions import (
     parse_positions,
     positions_text,
 )
+from kraft_wire.exporters.resync.bases import forget_bases
 from kraft_wire.log.errors import MalformedFile
 from kraft_wire.server.reports.exporters import ExporterReports
 from kraft_wire.storage.disk import Disk
@@ -48,8 +49,12 @@ class ExporterPositions:
         self._one_writer = threading.Lock()
 
     async def load(self) -> None:
-        """Read the file. Positions of exporters that are no longer configured are left out. A damaged file is
-        set aside."""
+        """Read the file, and delete the states that were kept for exporters. Positions of exporters that are
+        no longer configured are left out. A damaged file is set aside."""
+        try:
+            await trio.to_thread.run_sync(forget_bases, self._path.parent)
+        except OSError as error:
+            self._reports.bases_left(str(error))
         try:
             self._written = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)
         except (OSError, DiskFailed, MalformedFile) as error:

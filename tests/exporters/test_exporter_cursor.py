@@ -369,3 +369,71 @@ def test_records_come_in_order_while_nothing_fails(seed: int) -> None:
             world.delivered += world.batch
             world.cursor.sent()
     assert world.delivered == [offset for offset in range(world.delivered[-1] + 1) if offset % 5]
+
+
+# The state that stands for missed records.
+
+
+@pytest.mark.parametrize(
+    ("position", "view", "kept"),
+    [
+        (None, LogView(0, SNAPSHOT), None),
+        (0, LogView(0, SNAPSHOT), None),
+        (39, LogView(0, None), None),
+        (39, LogView(0, SNAPSHOT), 39),
+        (40, LogView(0, SNAPSHOT), None),
+        (39, LogView(40, SNAPSHOT, base=39), 39),
+        (39, LogView(40, SNAPSHOT, base=20), None),
+    ],
+)
+def test_the_state_below_a_position_is_kept_while_the_log_may_be_deleted(
+    position: int | None, view: LogView, kept: int | None
+) -> None:
+    assert Cursor("tail", position, 100).state_to_keep(view) == kept
+
+
+def test_the_state_is_kept_as_it_is_when_the_sink_has_the_batch_that_was_read() -> None:
+    """It is sent as soon as the sink is back."""
+    cursor = Cursor("tail", 7, 100)
+    view = LogView(0, SNAPSHOT)
+    assert _looked(cursor, view) is None
+    cursor.has_read(20, NOW_MS, has_records=True, is_backlog=True)
+    cursor.failed(NOW_MS, 0.0)
+    assert cursor.state_to_keep(view) == 20
+    cursor.opened()
+    cursor.sent()
+    assert (cursor.position, cursor.state_to_keep(view)) == (20, 20)
+
+
+def test_with_the_state_of_the_sink_only_the_difference_is_read() -> None:
+    cursor = Cursor("tail", 7, 100)
+    view = LogView(40, SNAPSHOT, base=7)
+    assert _looked(cursor, view) is not None
+    assert cursor.next_step(NOW_MS) == ReadSnapshot(SNAPSHOT, base=7)
+    assert cursor.resync == Resync(7, 40, is_difference=True)
+    assert cursor.state_to_keep(view) == 7, "until the sink has it all"
+    cursor.opened()
+    cursor.has_read(40, NOW_MS, has_records=True, is_backlog=True)
+    cursor.sent()
+    assert cursor.state_to_keep(view) is None
+
+
+def test_another_state_than_the_one_that_the_sink_has_is_of_no_use() -> None:
+    cursor = Cursor("tail", 8, 100)
+    assert _looked(cursor, LogView(40, SNAPSHOT, base=7)) is not None
+    assert cursor.next_step(NOW_MS) == ReadSnapshot(SNAPSHOT)
+    assert cursor.resync == Resync(8, 40)
+
+
+def test_a_difference_that_was_begun_isn_t_followed_by_another_one() -> None:
+    """A topic of the first snapshot that the second one doesn't have would stay in the sink."""
+    cursor = Cursor("tail", 7, 100)
+    assert _looked(cursor, LogView(40, SNAPSHOT, base=7)) is not None
+    cursor.opened()
+    cursor.has_read(None, NOW_MS, has_records=True, is_backlog=True)
+    cursor.sent()
+    cursor.must_look()
+    later = SnapshotId(60, 2)
+    assert _looked(cursor, LogView(60, later, base=7)) is None
+    assert cursor.next_step(NOW_MS) == ReadSnapshot(later)
+    assert cursor.resync == Resync(7, 60)

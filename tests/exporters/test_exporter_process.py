@@ -170,7 +170,10 @@ def test_a_trimmed_log_begins_again_with_the_snapshot(writer: LogWriter, tmp_pat
         process.wait_for_position("audit", 12)
         assert process.of(Restarted) == [Restarted("audit", 4, "the log begins at offset 10", 10)]
     resync, *others = exported_lines(tmp_path / "audit")
-    assert (resync["type"], resync["data"]) == ("Resync", {"from": 4, "to": 10})
+    assert (resync["type"], resync["data"]) == (
+        "Resync",
+        {"from": 4, "to": 10, "isDifference": False},
+    )
     assert (resync["offset"], resync["index"], resync["epoch"]) == (9, -1, -1)
     ids = [(line["offset"], line["index"]) for line in others]
     assert ids == [*((9, index) for index in range(1, 11)), (10, 0), (11, 0)]

@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from kraft_wire.exporters.messages import Failing, Recovered, Restarted
+from kraft_wire.exporters.messages import Failing, NoBase, Recovered, Restarted
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import WarningLimit
 
@@ -68,6 +68,18 @@ class ExporterReports:
             reason=told.reason,
             snapshot_end_offset=told.snapshot_end,
         )
+
+    def no_base(self, told: NoBase) -> None:
+        log.warning(
+            "exporter state not kept",
+            exporter=told.exporter,
+            reason=told.reason,
+            effect="if the log is deleted before the sink has its records, it gets the whole state",
+        )
+
+    def bases_left(self, problem: str) -> None:
+        """Log that the states that an earlier run kept couldn't be deleted."""
+        log.error("exporter states not deleted", error=problem)
 
     def positions_lost(self, path: Path, problem: str) -> None:
         """Log that the file of the positions can't be used."""

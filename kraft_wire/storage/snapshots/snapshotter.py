@@ -1,5 +1,5 @@
 """Write one snapshot, in a process of its own: ``python -m kraft_wire.storage.snapshots.snapshotter FOLDER
-END_OFFSET EPOCH NICENESS``.
+END_OFFSET EPOCH NICENESS [TARGET]``. TARGET is the folder for the snapshot, by default FOLDER.
 
 Reads the newest snapshot before END_OFFSET and the committed log from there on, without locks: neither
 changes below END_OFFSET while the owner of the folder waits for this process. Prints one line of JSON about
@@ -71,8 +71,9 @@ class _Content:
         return [message for message in (self.kraft_version, self.voters) if message is not None]
 
 
-def make_snapshot(folder: Path, snapshot_id: SnapshotId) -> Written:
-    """Write the snapshot of everything below ``snapshot_id.end_offset``, and flush it.
+def make_snapshot(folder: Path, snapshot_id: SnapshotId, target: Path | None = None) -> Written:
+    """Write the snapshot of everything below ``snapshot_id.end_offset``, into the folder itself or another
+    one, and flush it.
 
     Raises MissingRecords if the folder doesn't hold all of the records; CorruptSnapshot, CorruptBatch,
     ReplayError, DiskFailed.
@@ -92,12 +93,13 @@ def make_snapshot(folder: Path, snapshot_id: SnapshotId) -> Written:
         last_contained_log_timestamp_ms=content.last_timestamp_ms,
         now_ms=time.time_ns() // 1_000_000,
     )
-    return Written(snapshot_id, write_snapshot(folder, snapshot_id, chunks, disk), content.last_timestamp_ms)
+    size_bytes = write_snapshot(folder if target is None else target, snapshot_id, chunks, disk)
+    return Written(snapshot_id, size_bytes, content.last_timestamp_ms)
 
 
 def _load_newest_snapshot(snapshots: SnapshotStore, before: SnapshotId, content: _Content) -> int:
     """Load the newest snapshot; returns its end offset. The snapshot of format holds voters, but no state."""
-    usable = [id for id in snapshots.ids if id.end_offset < before.end_offset]
+    usable = [id for id in snapshots.ids if id.end_offset <= before.end_offset and id != before]
     if not usable:
         return 0
     newest = usable[-1]
@@ -139,11 +141,11 @@ def _segment_batches(path: Path) -> Iterator[Batch]:
 
 def main(arguments: list[str]) -> None:
     """Run the process. A problem of the folder or the disk is one line on stderr and status 1."""
-    folder, end_offset, epoch, niceness = arguments
+    folder, end_offset, epoch, niceness, *target = arguments
     os.nice(int(niceness))
     threading.Thread(target=_end_with_the_owner, daemon=True).start()
     try:
-        written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))
+        written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)), *map(Path, target))
     except LogError as error:
         sys.exit(str(error))
     sys.stdout.write(msgspec.json.encode(written).decode())

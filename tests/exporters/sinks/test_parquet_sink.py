@@ -176,4 +176,4 @@ async def test_missed_records_are_a_row_and_their_file_is_folded_like_others(tmp
     assert len(_files(tmp_path)) == 1
     row = _rows(tmp_path)[0]
     assert (row["offset"], row["index"], row["type"]) == (9, -1, "Resync")
-    assert msgspec.json.decode(row["data"]) == {"from": 4, "to": 10}
+    assert msgspec.json.decode(row["data"]) == {"from": 4, "to": 10, "isDifference": False}
