@@ -173,7 +173,7 @@ def test_the_folder_of_a_running_controller_is_refused(data: Path, capsys: Captu
     with ControllerProcess(properties(data)) as controller:
         controller.wait_for("active controller")
         assert main(["fsck", str(data), "--lower-epoch", "9", "--yes"]) == 2
-        assert "another process holds this lock" in capsys.readouterr().err
+        assert f"process {controller.pid} holds this lock" in capsys.readouterr().err
 
 
 def test_a_damaged_folder_is_refused(data: Path, capsys: Capture) -> None:

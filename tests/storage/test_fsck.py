@@ -548,7 +548,7 @@ def test_the_folder_of_a_running_controller_is_looked_into(ours: Path, capsys: C
         assert f"Stop process {held.pid} before" in capsys.readouterr().out
         before = segments(ours)[0].read_bytes()
         assert fsck(ours, "--repair") == EXIT_DAMAGED
-        assert "another process holds this lock" in capsys.readouterr().err
+        assert f"process {held.pid} holds this lock" in capsys.readouterr().err
         assert segments(ours)[0].read_bytes() == before
         held.kill()
 

@@ -42,11 +42,11 @@ def test_random_states_are_made_equal_by_their_difference(seed: int) -> None:
             each.replay(record, offset)
     before = values_of(state)
     for offset in range(300):
-        state.replay(script.next_for(state), 1000 + offset)
+        state.replay(script.next_for(state), 10_000 + offset)
     found = difference(exported(before), exported(values_of(state)))
     for exported_record in found:
         message, _ = decode_metadata_record(exported_record.value)
-        sink.replay(message, 2000)
+        sink.replay(message, 20_000)
     assert values_of(sink) == values_of(state)
     assert len({(each.offset, each.index) for each in found}) == len(found)
 
