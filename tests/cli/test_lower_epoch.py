@@ -124,7 +124,8 @@ def test_static_voters_stay_in_quorum_state(data: Path) -> None:
 
 def test_a_voter_with_peers_is_told_to_lower_all_together(tmp_path: Path, capsys: Capture) -> None:
     voters = ",".join(
-        f"{id}@127.0.0.1:{9000 + id % 1000}:AAAAAAAAAAAAAAAAAAAA{id % 9}w" for id in (NODE_ID, 2, 3)
+        f"{id}@127.0.0.1:{9000 + place}:AAAAAAAAAAAAAAAAAAAA{place}w"
+        for place, id in enumerate((NODE_ID, 2, 3))
     )
     formatted(tmp_path, voters=("--initial-controllers", voters))
     data = tmp_path / "data"
