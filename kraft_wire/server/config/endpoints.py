@@ -166,11 +166,6 @@ def _check_distinct(one: InitialController, other: InitialController) -> None:
             f"nodes {one.id} and {other.id} are both at {format_address(one.host, one.port)}: give each its "
             "own address"
         )
-    if one.directory_id == other.directory_id:
-        raise BadAddress(
-            f"nodes {one.id} and {other.id} both have the directory id {one.directory_id}: give each its "
-            "own, as `kraft-wire storage random-uuid` makes them"
-        )
 
 
 def _parse_initial_controller(entry: str) -> InitialController:
