@@ -115,6 +115,7 @@ def _keys(sink: str, controller: Node, listener: str) -> dict[str, str]:
         prefix = "kraft.wire.exporter.bench."
         path = str(controller.data_folder.with_name("exported"))
         keys |= {"kraft.wire.exporters": "bench", f"{prefix}path": path, f"{prefix}start": "0"}
+        keys |= {f"{prefix}no-op": "true"}  # else a position that only passes NoOpRecords is told late
         keys |= {prefix + key: value for key, value in SINKS[sink].items()}
     return keys
 
