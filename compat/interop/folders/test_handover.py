@@ -12,7 +12,9 @@ from compat.harness import clients
 from compat.harness.kafka.cluster import Cluster, ControllerKind
 from compat.harness.kafka.tools import KafkaTools, MetadataRecord, segments
 from compat.harness.processes import Workspace
+from kraft_wire.exporters.resync.bases import BASES
 from kraft_wire.log.files import PARTITION_FOLDER, QUORUM_STATE
+from kraft_wire.log.snapshot import SnapshotId, snapshot_file_name
 
 ENTITY = ("--entity-type", "topics", "--entity-name")
 
@@ -32,6 +34,7 @@ def test_a_folder_changes_hands_with_nothing_lost(
     written = _log_bytes(cluster)
 
     for number, kind in enumerate(turns[1:], start=1):
+        _leave_a_state_of_an_exporter(cluster)
         cluster.hand_over(to=kind)
         _everything_is_there(cluster, tools, number)
         _work(cluster, tools, f"turn-{number}")
@@ -44,6 +47,13 @@ def test_a_folder_changes_hands_with_nothing_lost(
     records = tools.metadata_records(*segments(cluster.controller.data_folder))
     assert len(_of_type(records, "REGISTER_BROKER_RECORD")) == len(cluster.brokers), "each registered once"
     assert not [r for r in _of_type(records, "BROKER_REGISTRATION_CHANGE_RECORD") if r.concerns(fenced=1)]
+
+
+def _leave_a_state_of_an_exporter(cluster: Cluster) -> None:
+    """Neither kind of controller takes it for a snapshot of the log."""
+    folder = cluster.controller.data_folder / PARTITION_FOLDER / BASES / "audit"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / snapshot_file_name(SnapshotId(10**9, 0))).write_bytes(b"no snapshot")
 
 
 def _work(cluster: Cluster, tools: KafkaTools, topic: str) -> None:

@@ -104,6 +104,7 @@ class ParquetFiles(BlockingSink):
                 (self._folder / name).unlink(missing_ok=True)
 
     def _export(self, batch: ExportBatch) -> None:
+        self._folding.go_on()
         first = batch.records[0]
         place = f"{first.offset:020d}-{first.index}-{time.time_ns()}"
         path = self._folder / f"{self._name}-{place}{SUFFIX}"
@@ -113,7 +114,6 @@ class ParquetFiles(BlockingSink):
             writer.write_table(table)
         self._publish(part, path)
         self._folding.add(path)
-        self._folding.go_on()
 
     def _publish(self, part: Path, path: Path) -> None:
         part.chmod(FILE_MODE)
