@@ -49,9 +49,9 @@ def quorum_add(
 
     Exit statuses: 0 it is a voter, now or before; 2 wrong usage; 3 no controller answers; 4 none of them
     leads; 5 a file or the folder can't be read; 6 the node is a voter with another directory or has the
-    address of another voter, its folder is of another cluster, kraft.version is 0, or the controllers are of
-    several clusters; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't known whether the change
-    was made; 14 the leader refuses; 130 interrupted; 1 anything else.
+    address of another voter, its folder is of another cluster or a quorum of its own, kraft.version is 0, or
+    the controllers are of several clusters; 8 not confirmed; 10 it doesn't fetch or keep up; 12 it isn't
+    known whether the change was made; 14 the leader refuses; 130 interrupted; 1 anything else.
 
     For example:
 
