@@ -182,7 +182,8 @@ def _show_leaderless(settings: QuorumSettings, error: QuorumUnreachable, json: b
 def _ask_all_known(settings: QuorumSettings) -> list[NodeAnswer]:
     """Ask the given controllers, and those that these have as registered."""
     given = survey(settings)
-    others = survey(settings, set(registered_among(given).values()) - set(settings.bootstrap))
+    registered = registered_among(given).values()
+    others = survey(settings, [address for address in registered if address not in settings.bootstrap])
     clusters = clusters_among(given)
     return [*given, *(answer for answer in others if answer.cluster_id in (None, *clusters))]
 
