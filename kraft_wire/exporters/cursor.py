@@ -16,7 +16,8 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.own_messages.resync import Resync
 
 PACE_MS: Final = 50
-"""The time from one reading of new records to the next: a sink flushes at most so often."""
+"""The time from one reading of new records to the next, unless there is a backlog: a sink flushes at most so
+often."""
 
 
 class LogView(NamedTuple):
@@ -82,12 +83,15 @@ class Cursor:
     begin with ``resync``, unless it is None. Times are monotonic milliseconds.
     """
 
-    def __init__(self, start: Start, position: int | None, high_watermark: int) -> None:
+    def __init__(
+        self, start: Start, position: int | None, high_watermark: int, pace_ms: int = PACE_MS
+    ) -> None:
         self.position = position
         self.failures = 0
         self.resync: Resync | None = None
         self._missed_from: int | None = None
         """The first offset that the sink has missed, until it has the state that stands for it."""
+        self._pace_ms = max(PACE_MS, pace_ms)
         self._has_begun_difference = False
         """Whether the sink has a part of a difference, which another one wouldn't go with."""
         self._start = start
@@ -160,7 +164,7 @@ class Cursor:
         read at once.
         """
         self._is_backlog = is_backlog
-        self._next_reading_ms = now_ms + PACE_MS
+        self._next_reading_ms = now_ms + self._pace_ms
         if next_offset is not None:
             self._offset, self._snapshot = next_offset, None
         self._read_to, self._has_batch = next_offset, has_records

@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from kraft_wire.exporters.cursor import Cursor, Look, Open, ReadLog, ReadSnapshot, Send, Step, Wait
+from kraft_wire.exporters.cursor import PACE_MS, Cursor, Look, Open, ReadLog, ReadSnapshot, Send, Step, Wait
 from kraft_wire.exporters.messages import Begin, Exported, Failing, NoBase, Recovered, Restarted, Told
 from kraft_wire.exporters.reading import FolderReader, NotThere, Selection
 from kraft_wire.exporters.records import ExportBatch, ExportRecord, resync_record
@@ -40,10 +40,13 @@ class Exporting:
         sink: Sink,
         tell: Callable[[Told], None],
         jitter: Callable[[], float],
+        pace_ms: int = PACE_MS,
     ) -> None:
         self.name = settings.name
         self._cluster = begin.cluster
-        self._cursor = Cursor(settings.start, begin.positions.get(settings.name), begin.high_watermark)
+        self._cursor = Cursor(
+            settings.start, begin.positions.get(settings.name), begin.high_watermark, pace_ms
+        )
         self._reader = reader
         self._sink = sink
         self._tell = tell

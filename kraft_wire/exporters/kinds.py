@@ -18,7 +18,8 @@ class SinkKind(msgspec.Struct, frozen=True):
 
     ``needs`` is the module of an optional dependency, and ``extra`` the extra of this package that has it. A
     kind that ``takes_all`` gets every record: its exporters have no filters. ``batch_bytes``: about so many
-    bytes of the log are one batch, if there is more to export; at least one batch of the log.
+    bytes of the log are one batch, if there is more to export; at least one batch of the log. ``pace_key`` is
+    the key, if there is one, that says after how many milliseconds new records are read again.
     """
 
     module: str
@@ -27,6 +28,7 @@ class SinkKind(msgspec.Struct, frozen=True):
     extra: str = ""
     takes_all: bool = False
     batch_bytes: int = BATCH_BYTES
+    pace_key: str = ""
 
 
 KINDS: Final = {
@@ -58,6 +60,7 @@ KINDS: Final = {
         extra="parquet",
         takes_all=True,
         batch_bytes=FILE_BATCH_BYTES,
+        pace_key="interval.ms",
     ),
     "http": SinkKind(
         "kraft_wire.exporters.sinks.webhook",

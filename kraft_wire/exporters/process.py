@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 import trio
 
+from kraft_wire.exporters.cursor import PACE_MS
 from kraft_wire.exporters.exporting import Exporting
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.installed import kind_of
@@ -77,7 +78,9 @@ def _exporting(settings: ExporterSettings, begin: Begin, folder: Path, outbox: _
         base=None if kind.takes_all else Base(folder, settings.name),
     )
     sink: Sink = import_module(kind.module).make_sink(settings)
-    return Exporting(settings, begin, reader, sink, outbox.put, random.random)
+    pace_ms = settings.options.get(kind.pace_key, PACE_MS)
+    assert isinstance(pace_ms, int), "the key of a pace is a number"
+    return Exporting(settings, begin, reader, sink, outbox.put, random.random, pace_ms)
 
 
 async def _complain(exporters: Sequence[Exporting]) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from kraft_wire.lake.protocol import BATCHES, Marker
+from kraft_wire.lake.protocol import BATCHES, Marker, by_number
 from kraft_wire.log.errors import LogError
 
 CLUSTER_FOLDERS: Final = ds.partitioning(pa.schema([("cluster", pa.string())]), flavor="hive")
@@ -83,7 +83,8 @@ class LakeFiles:
         return found
 
     def _newest_marker(self) -> str | None:
-        return max((path for path in self._paths_below(BATCHES) if path.endswith(".json")), default=None)
+        markers = (path for path in self._paths_below(BATCHES) if path.endswith(".json"))
+        return max(markers, key=by_number, default=None)
 
     def _parquet_files(self, table: str) -> list[str]:
         """List Parquet files as Spark does: without folders that begin with an underscore, such as Delta's

@@ -27,9 +27,24 @@ def fold_small_files(target: Path, staging: Path) -> list[Path]:
     for folder in sorted(_growing(staging)):
         small = _small_files(target / folder)
         if len(small) >= MANY:
-            _write_as_one(small, staging / folder / "folded.parquet")
+            fold(small, staging / folder / "folded.parquet")
             folded += small
     return folded
+
+
+def is_small(file: Path) -> bool:
+    return file.stat().st_size < SMALL_BYTES
+
+
+def fold(files: Sequence[Path], into: Path) -> None:
+    """Write the rows of files into one, in the order of the log if the table has one. It can be read by those
+    who can read the first of them."""
+    rows = pa.concat_tables(map(_rows_of, files), promote_options="default")
+    keys = [(name, "ascending") for name in _ORDER if name in rows.column_names]
+    if keys:
+        rows = rows.sort_by(keys)
+    write_table(rows, into, compression="zstd")
+    into.chmod(files[0].stat().st_mode)
 
 
 def _growing(staging: Path) -> set[Path]:
@@ -43,16 +58,7 @@ def _growing(staging: Path) -> set[Path]:
 
 def _small_files(folder: Path) -> list[Path]:
     files = sorted(folder.glob(f"{PART}-*.parquet"))
-    return [file for file in files if file.stat().st_size < SMALL_BYTES][:_MOST]
-
-
-def _write_as_one(files: Sequence[Path], into: Path) -> None:
-    """Write the rows in the order of the log, if the table has one."""
-    rows = pa.concat_tables(map(_rows_of, files), promote_options="default")
-    keys = [(name, "ascending") for name in _ORDER if name in rows.column_names]
-    if keys:
-        rows = rows.sort_by(keys)
-    write_table(rows, into, compression="zstd")
+    return [file for file in files if is_small(file)][:_MOST]
 
 
 def _rows_of(file: Path) -> pa.Table:

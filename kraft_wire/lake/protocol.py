@@ -141,7 +141,7 @@ class Lake:
         return [
             file
             for cluster in clusters
-            for file in sorted((folder / cluster).glob("*.parquet"))
+            for file in sorted((folder / cluster).glob("*.parquet"), key=lambda path: by_number(path.name))
             if file.name.startswith(f"{part}-")
         ]
 
@@ -156,11 +156,11 @@ class Lake:
         replaced: Mapping[str, Sequence[str]],
         ends: Mapping[str, int],
         folded: Iterable[Path] = (),
-    ) -> None:
-        """Make everything that was staged the batch, and flush it.
+    ) -> list[Path]:
+        """Make everything that was staged the batch, and flush it. Returns the new files.
 
         ``replaced`` names tables whose open rows in these clusters' folders are replaced. The rows of
-        ``folded`` files are among the staged ones.
+        ``folded`` files are among the staged ones. Raises LakeError.
         """
         moves = self._moves(batch)
         fresh = {_place(to) for _, to in moves}
@@ -178,8 +178,10 @@ class Lake:
         stale += [file.relative_to(self.target) for file in folded]
         deletes = sorted({str(file) for file in stale})
         flush_tree(self._home)
+        self._check_alone()
         self._write(Marker(batch, {**self.ends, **ends}, moves, deletes))
         self._publish(self._read(batch))
+        return [self.target / to for _, to in moves]
 
     def _moves(self, batch: int) -> list[tuple[str, str]]:
         staging = self._staging
@@ -225,7 +227,7 @@ class Lake:
         for name in marker.deletes:
             self.target.joinpath(name).unlink(missing_ok=True)
         shutil.rmtree(self.target / STAGING, ignore_errors=True)
-        for path in sorted(self._batches.glob("*.json"))[:-_KEPT_MARKERS]:
+        for path in self._markers()[:-_KEPT_MARKERS]:
             path.unlink()
         self.last_batch, self.ends = marker.batch, marker.ends
 
@@ -235,10 +237,24 @@ class Lake:
         return folders | {folder.parent for folder in folders} | {self.target}
 
     def _recover(self) -> None:
-        complete = sorted(self._batches.glob("*.json"))
+        complete = self._markers()
         if complete:
             self._publish(self._read(int(complete[-1].stem)))
         shutil.rmtree(self.target / STAGING, ignore_errors=True)
+
+    def _markers(self) -> list[Path]:
+        """Return the markers that are left, the last batch's last."""
+        return sorted(self._batches.glob("*.json"), key=lambda path: by_number(path.name))
+
+    def _check_alone(self) -> None:
+        """Raise LakeError if another process has written a batch, or deleted what was staged: a lock can be
+        lost on a network's file system."""
+        newest = max((int(path.stem) for path in self._batches.glob("*.json")), default=-1)
+        if newest != self.last_batch or not self._staging.is_dir():
+            raise LakeError(
+                f"{self.target}: another process writes there, too: the last batch is {newest}, and this "
+                f"process wrote {self.last_batch}. Stop one of them"
+            )
 
     def _marker(self, batch: int) -> Path:
         return self._batches / f"{batch:08d}.json"
@@ -284,6 +300,12 @@ def cluster_of(folder: str) -> str:
 def visible_tables(target: Path) -> list[str]:
     """Return the tables for readers."""
     return sorted(folder.name for folder in target.iterdir() if folder.is_dir() and folder.name[0] != "_")
+
+
+def by_number(name: str) -> tuple[int, str]:
+    """Return a key that orders names by the numbers in them, which may have more digits than they are filled
+    up to."""
+    return len(name), name
 
 
 def _tables(marker: Marker) -> list[str]:

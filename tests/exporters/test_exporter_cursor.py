@@ -437,3 +437,17 @@ def test_a_difference_that_was_begun_isn_t_followed_by_another_one() -> None:
     assert _looked(cursor, LogView(60, later, base=7)) is None
     assert cursor.next_step(NOW_MS) == ReadSnapshot(later)
     assert cursor.resync == Resync(7, 60)
+
+
+def test_an_exporter_of_a_slower_pace_doesn_t_wait_in_a_backlog() -> None:
+    cursor = Cursor(0, None, 100, pace_ms=1000)
+    assert _looked(cursor, LogView(0, None)) is None
+    cursor.opened()
+    cursor.has_read(50, NOW_MS, has_records=True, is_backlog=True)
+    cursor.sent()
+    assert cursor.next_step(NOW_MS) == ReadLog(50, 100)
+    cursor.has_read(100, NOW_MS, has_records=True, is_backlog=False)
+    cursor.sent()
+    cursor.advanced(101)
+    assert cursor.next_step(NOW_MS) == Wait(NOW_MS + 1000)
+    assert cursor.next_step(NOW_MS + 1000) == ReadLog(100, 101)

@@ -154,3 +154,42 @@ def test_a_damaged_marker_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "_kraft/batches/00000000.json").write_text("{")
     with pytest.raises(LakeError, match=r"00000000\.json"):
         Lake(tmp_path)
+
+
+def write(lake: Lake, batch: int, text: str) -> None:
+    stage(lake, batch, {"records/cluster=x/log.parquet": text})
+    lake.commit(batch, {}, {"x": batch})
+
+
+def test_batches_go_on_beyond_the_digits_that_their_names_are_filled_up_to(tmp_path: Path) -> None:
+    numbers = range(99_999_998, 100_000_002)
+    with Lake(tmp_path) as lake:
+        lake.last_batch = numbers[0] - 1
+        Path(tmp_path, "_kraft/batches", f"{lake.last_batch}.json").write_text("{}")
+        for number in numbers:
+            write(lake, number, str(number))
+        assert [file.read_text() for file in lake.files("records", ["cluster=x"], "part")] == [
+            str(number) for number in numbers
+        ]
+    with Lake(tmp_path) as lake:
+        assert (lake.last_batch, lake.ends) == (100_000_001, {"x": 100_000_001})
+    assert known_to_readers(tmp_path).keys() == {str(number) for number in numbers}
+
+
+def test_a_process_that_lost_its_lock_does_not_write_over_another_one_s_batches(tmp_path: Path) -> None:
+    """It was suspended, and a network's file system gave the lock to another one."""
+    late = Lake(tmp_path)
+    write(late, 0, "first")
+    stage(late, 1, {"records/cluster=x/log.parquet": "late"})
+    (tmp_path / "_kraft/lock").unlink()
+    with Lake(tmp_path) as other:
+        for number in (1, 2):
+            write(other, number, f"other {number}")
+        stage(other, 3, {"records/cluster=x/log.parquet": "other 3"})
+        with pytest.raises(
+            LakeError, match="another process writes there, too: the last batch is 2, and this"
+        ):
+            late.commit(1, {}, {"x": 1})
+        other.commit(3, {}, {"x": 3})
+    late.__exit__()
+    assert set(visible(tmp_path).values()) == {"first", "other 1", "other 2", "other 3"}

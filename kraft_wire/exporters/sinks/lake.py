@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-import trio
 
 from kraft_wire.exporters.arrow_rows import table_of
 from kraft_wire.exporters.records import RESYNC_INDEX, ExportBatch, ExportRecord
@@ -24,10 +23,11 @@ from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks.blocking import BlockingSink
 from kraft_wire.exporters.sinks.files import FILE_MODE
-from kraft_wire.lake.folding import fold_small_files
+from kraft_wire.lake.folding import MANY, fold, is_small
 from kraft_wire.lake.formats import DELTA_LOG
 from kraft_wire.lake.protocol import CLUSTER_FOLDER, PART, Lake, checkpoint_of
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.tabular.arrow_types import RECORDS_SCHEMA
@@ -36,15 +36,15 @@ from kraft_wire.tabular.table_names import RECORDS
 PARTS: Final = "_kraft/snapshot"
 _SCHEMA: Final = RECORDS_SCHEMA.remove(RECORDS_SCHEMA.get_field_index("cluster"))
 """The cluster is in the folder's name."""
-_IDENTITY: Final = ("offset", "epoch", "type", "json")
+_IDENTITY: Final = ("offset", "epoch", "timestamp", "type", "json")
 """The columns by which a record is told from any other."""
+MOST_FOLDED: Final = 4 * MANY
 
 
-class LakeSettings(msgspec.Struct, frozen=True, rename={"interval_ms": "interval.ms"}):
+class LakeSettings(msgspec.Struct, frozen=True):
     """The options of this kind of sink (``kinds.py``)."""
 
     path: str
-    interval_ms: int
 
 
 def make_sink(exporter: ExporterSettings) -> LakeRecordsSink:
@@ -60,25 +60,19 @@ class _Place(NamedTuple):
     offset: int
 
 
-class LakeRecordsSink(BlockingSink):
-    """A ``Sink`` of one lake, which belongs to it while it is open.
+NOWHERE: Final = _Place(-1, -1)
 
-    A lake's batch costs some flushes, so there is one in ``interval_ms`` at most.
-    """
+
+class LakeRecordsSink(BlockingSink):
+    """A ``Sink`` of one lake, which belongs to it while it is open."""
 
     def __init__(self, settings: LakeSettings) -> None:
         self._target = Path(settings.path)
-        self._interval_s = settings.interval_ms / 1000
-        self._not_before_s = 0.0
         self._lake: Lake | None = None
         self._ends: dict[str, _Place] = {}
+        self._small: dict[str, list[Path]] = {}
+        """The small files of each cluster that has got records, oldest first."""
         self._parts: list[Path] = []
-        self._is_checked = False
-
-    async def export(self, batch: ExportBatch) -> None:
-        await trio.sleep_until(self._not_before_s)
-        await super().export(batch)
-        self._not_before_s = trio.current_time() + self._interval_s
 
     def _open(self) -> None:
         if checkpoint_of(self._target).exists() or next(self._target.glob(f"*/{DELTA_LOG}"), None):
@@ -86,7 +80,7 @@ class LakeRecordsSink(BlockingSink):
                 f"{self._target}: a pipeline writes there; give the exporter a folder of its own"
             )
         self._lake = Lake(self._target)
-        self._ends = {}
+        self._ends, self._small = {}, {}
         folder = self._target / PARTS
         for path in folder.glob("*"):
             if path not in self._parts:
@@ -103,32 +97,84 @@ class LakeRecordsSink(BlockingSink):
         if last.index == 0:
             self._export_log(self._lake, batch)
         elif last.index != RESYNC_INDEX and _place_of(last) > self._end_of(self._lake, batch.cluster):
+            self._check_snapshot(last, self._end_of(self._lake, batch.cluster))
             self._export_snapshot(self._lake, batch)
+
+    def _check_snapshot(self, record: ExportRecord, end: _Place) -> None:
+        """Raise SinkFailed for a snapshot of a later epoch that ends before the lake does: its log has other
+        records than the lake."""
+        if record.offset <= end.offset:
+            raise self._another_log(
+                f"ends with offset {end.offset} and epoch {end.epoch}: the snapshot that ends at "
+                f"{record.offset + 1} in epoch {record.epoch} has another past, as after a recovery that "
+                "lost records"
+            )
 
     def _export_log(self, lake: Lake, batch: ExportBatch) -> None:
         rows, end = _rows(batch), self._end_of(lake, batch.cluster)
         is_new = _is_after(rows, end)
-        self._check_known(lake, batch.cluster, rows.filter(pc.invert(is_new)).slice(0, 1))
-        rows = rows.filter(is_new)
+        new = rows.filter(is_new)
+        self._check_epoch(new, end)
+        missing = self._missing(lake, batch.cluster, rows.filter(pc.invert(is_new)), end)
+        rows = pa.concat_tables([missing, new])
         if rows.num_rows:
             _write(rows, _staged(lake.begin(lake.last_batch + 1), batch.cluster) / "log.parquet")
             self._commit(lake, batch)
 
-    def _check_known(self, lake: Lake, cluster: str, row: pa.Table) -> None:
-        """Check a row that should be in the lake already. Raises SinkFailed if the lake has another one: a
-        cluster that was formatted again with the same id has another log."""
-        if self._is_checked or not row.num_rows:
+    def _check_epoch(self, new: pa.Table, end: _Place) -> None:
+        """Raise SinkFailed if new rows leave out the beginning of their epoch: then a recovery has replaced
+        records that the lake has."""
+        first = new.slice(0, 1).to_pylist()
+        if not first or end == NOWHERE or first[0]["epoch"] == end.epoch:
             return
-        known = ds.dataset(_log_files(lake, cluster), _SCHEMA).to_table(
-            filter=(ds.field("offset") == row["offset"][0]) & ~ds.field("in_snapshot")
-        )
-        wanted = row.select(_IDENTITY).to_pylist()[0]
-        if known.num_rows and wanted not in known.select(_IDENTITY).to_pylist():
+        if first[0]["type"] != LeaderChangeMessage.NAME:
             raise SinkFailed(
-                f"{self._target} has another record at offset {wanted['offset']}: it is of another log; give"
-                " the exporter another folder"
+                f"{self._target} ends with epoch {end.epoch}, and offset {first[0]['offset']} is of epoch "
+                f"{first[0]['epoch']}, which began before: records were replaced in a recovery. Let the "
+                "exporter begin again where both agree: `kraft-wire exporters reset NAME --to OFFSET`"
             )
-        self._is_checked = True
+
+    def _missing(self, lake: Lake, cluster: str, rows: pa.Table, end: _Place) -> pa.Table:
+        """Return the rows, of those before the lake's end, that the lake doesn't have: those of a gap. Raises
+        SinkFailed for rows that are not of the lake's log: a cluster that was formatted again with the same
+        id has another one."""
+        if not rows.num_rows:
+            return rows
+        offsets = pc.min_max(rows["offset"]).as_py()
+        known = ds.dataset(_log_files(lake, cluster), _SCHEMA).to_table(
+            columns=list(_IDENTITY),
+            filter=(ds.field("offset") >= offsets["min"])
+            & (ds.field("offset") <= offsets["max"])
+            & ~ds.field("in_snapshot"),
+        )
+        found = {(row["epoch"], row["offset"]): row for row in known.to_pylist()}
+        is_missing = []
+        for row in rows.select(_IDENTITY).to_pylist():
+            there = found.get((row["epoch"], row["offset"]))
+            if there is not None and there != row:
+                raise self._another_log(f"has another record at offset {row['offset']}")
+            is_missing.append(there is None)
+        missing = rows.filter(pa.array(is_missing))
+        if missing.num_rows:
+            self._check_in_a_gap(lake, cluster, missing, end)
+        return missing
+
+    def _check_in_a_gap(self, lake: Lake, cluster: str, missing: pa.Table, end: _Place) -> None:
+        begin = min(map(_first_offset, _log_files(lake, cluster)))
+        offsets = pc.min_max(missing["offset"]).as_py()
+        if offsets["min"] < begin:
+            raise self._another_log(f"begins with offset {begin}: offset {offsets['min']} can't be added")
+        if offsets["max"] > end.offset:
+            raise self._another_log(
+                f"ends with offset {end.offset} and epoch {end.epoch}: offset {offsets['max']} is of an "
+                "earlier epoch"
+            )
+
+    def _another_log(self, what: str) -> SinkFailed:
+        return SinkFailed(
+            f"{self._target} {what}. If the cluster was formatted again, this is another log: give the "
+            "exporter another folder"
+        )
 
     def _export_snapshot(self, lake: Lake, batch: ExportBatch) -> None:
         """Keep a part of a snapshot. The last one makes all of them the lake's."""
@@ -148,21 +194,40 @@ class LakeRecordsSink(BlockingSink):
             self._forget_parts()
 
     def _commit(self, lake: Lake, batch: ExportBatch) -> None:
-        folded = fold_small_files(lake.target, lake.staging)
-        end = _place_of(batch.records[-1])
-        lake.commit(lake.last_batch + 1, {}, {batch.cluster: end.offset}, folded)
+        small = self._small_files(lake, batch.cluster)
+        folded = small[:MOST_FOLDED] if len(small) >= MANY else []
+        if folded:
+            folder = lake.staging / RECORDS / f"{CLUSTER_FOLDER}{batch.cluster}"
+            fold(folded, folder / "folded.parquet")
+        end = max(_place_of(batch.records[-1]), self._end_of(lake, batch.cluster))
+        new = lake.commit(lake.last_batch + 1, {}, {batch.cluster: end.offset}, folded)
+        self._small[batch.cluster] = [*small[len(folded) :], *filter(is_small, new)]
         self._ends[batch.cluster] = end
+
+    def _small_files(self, lake: Lake, cluster: str) -> list[Path]:
+        """Return the small files of a cluster. The folder is only listed once: it may have very many."""
+        if cluster not in self._small:
+            self._small[cluster] = [file for file in _log_files(lake, cluster) if is_small(file)]
+        return self._small[cluster]
 
     def _forget_parts(self) -> None:
         shutil.rmtree(self._target / PARTS, ignore_errors=True)
         self._parts = []
 
     def _end_of(self, lake: Lake, cluster: str) -> _Place:
-        """Return the place of the last record that the lake has of a cluster."""
+        """Return the place of the last record that the lake has of a cluster; ``NOWHERE`` if it has none."""
         if cluster not in self._ends:
-            epoch = max(map(_last_epoch, _log_files(lake, cluster)), default=-1)
-            self._ends[cluster] = _Place(epoch, lake.ends.get(cluster, -1))
+            self._ends[cluster] = _end_in(_log_files(lake, cluster), lake.ends.get(cluster, -1))
         return self._ends[cluster]
+
+
+def _end_in(files: list[Path], end_offset: int) -> _Place:
+    """Return the place of the last record. The file that has it is among the newest."""
+    for file in reversed(files):
+        statistics = _statistics(file)
+        if statistics is not None and statistics.offsets.stop > end_offset:
+            return _Place(statistics.last_epoch, end_offset)
+    return NOWHERE
 
 
 def _log_files(lake: Lake, cluster: str) -> list[Path]:
@@ -185,12 +250,30 @@ def _write(rows: pa.Table, path: Path) -> None:
     path.chmod(FILE_MODE)
 
 
-def _last_epoch(file: Path) -> int:
-    """Return the highest epoch in a file, from its statistics."""
+class _Statistics(NamedTuple):
+    """What a file has: offsets, and the highest epoch."""
+
+    offsets: range
+    last_epoch: int
+
+
+def _statistics(file: Path) -> _Statistics | None:
+    """Return what a file says of itself; None for one without rows."""
     metadata = pq.read_metadata(file)
-    column = metadata.schema.to_arrow_schema().get_field_index("epoch")
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    return max((int(group.column(column).statistics.max) for group in groups), default=-1)
+    names = metadata.schema.to_arrow_schema()
+    groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
+    if not metadata.num_rows:
+        return None
+    offsets = [group.column(names.get_field_index("offset")).statistics for group in groups]
+    epochs = [group.column(names.get_field_index("epoch")).statistics for group in groups]
+    first, last = min(each.min for each in offsets), max(each.max for each in offsets)
+    return _Statistics(range(first, last + 1), max(each.max for each in epochs))
+
+
+def _first_offset(file: Path) -> int:
+    statistics = _statistics(file)
+    assert statistics is not None, "a batch without rows isn't written"
+    return statistics.offsets.start
 
 
 def _rows(batch: ExportBatch, *, in_snapshot: bool = False) -> pa.Table:

@@ -10,14 +10,17 @@ import pytest
 
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.reading import FolderReader, Selection
-from kraft_wire.exporters.records import ExportBatch, resync_record
+from kraft_wire.exporters.records import ExportBatch, ExportRecord, log_records, resync_record
 from kraft_wire.exporters.settings import ALL_RECORDS, read_exporters
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks.lake import PARTS, LakeRecordsSink, make_sink
 from kraft_wire.lake.protocol import LakeError, checkpoint_of
 from kraft_wire.lake.records import LakeRecords, NoRecords
 from kraft_wire.lake.restore import Identity, restore_folder
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.control import encode_control_batch
 from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage, Voter
 from kraft_wire.protocol.own_messages.resync import Resync
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.storage.disk import Disk
@@ -165,16 +168,65 @@ async def test_what_is_there_does_not_come_again(tmp_path: Path) -> None:
     assert _offsets(tmp_path) == [(3, offset) for offset in (1, 2, 3, 4, 5)]
 
 
-@pytest.mark.parametrize("epoch", [1, 3])
-async def test_a_log_that_begins_anew_is_another_one(tmp_path: Path, epoch: int) -> None:
-    """Its cluster was formatted again with the same id."""
-    await _export(tmp_path, _batch(1, 2, 3))
-    anew = [exported(topic_record(1000 + offset), offset) for offset in (2, 3)]
-    for record in anew:
+def _leader_change(offset: int, epoch: int) -> ExportRecord:
+    """The first record of an epoch."""
+    data = encode_control_batch(offset, epoch, 0, [LeaderChangeMessage(leader_id=1, voters=[Voter(1)])])
+    (record,) = log_records(split_batches(data)[0][0])
+    return record
+
+
+def _log(*names: int, epoch: int = 1) -> ExportBatch:
+    """A log from its beginning, with topics of these names."""
+    records = [exported(topic_record(name), offset) for offset, name in enumerate(names, start=1)]
+    for record in records:
         record.epoch = epoch
-    with pytest.raises(SinkFailed, match="has another record at offset 2: it is of another log"):
-        await _export(tmp_path, ExportBatch(CLUSTER, anew))
-    assert _offsets(tmp_path) == [(3, 1), (3, 2), (3, 3)]
+    return ExportBatch(CLUSTER, [_leader_change(0, epoch), *records])
+
+
+async def test_a_log_that_begins_anew_is_another_one(tmp_path: Path) -> None:
+    """Its cluster was formatted again with the same id. The first record is the same."""
+    await _export(tmp_path, _log(1, 2, 3))
+    with pytest.raises(SinkFailed, match=r"has another record at offset 1\. If the cluster was formatted"):
+        await _export(tmp_path, _log(1001, 1002, 1003, 1004))
+    assert _offsets(tmp_path) == [(1, offset) for offset in range(4)]
+
+
+async def test_a_log_that_begins_anew_in_an_earlier_epoch_is_another_one(tmp_path: Path) -> None:
+    await _export(tmp_path, _log(1, 2, 3, epoch=7))
+    with pytest.raises(SinkFailed, match="ends with offset 3 and epoch 7: offset 4 is of an earlier epoch"):
+        await _export(tmp_path, _log(1, 2, 3, 4))
+
+
+async def test_what_was_before_the_beginning_of_a_lake_is_not_added(tmp_path: Path) -> None:
+    """It may be of another log, and nothing can tell."""
+    await _export(tmp_path, _batch(100, 101))
+    with pytest.raises(SinkFailed, match="begins with offset 100: offset 7 can't be added"):
+        await _export(tmp_path, _batch(7, 8))
+
+
+async def test_a_snapshot_of_a_later_epoch_within_the_lake_is_of_another_log(
+    tmp_path: Path, parts: list[ExportBatch]
+) -> None:
+    await _export(tmp_path / "lake", _batch(*range(5000), epoch=0))
+    with pytest.raises(SinkFailed, match="the snapshot that ends at 4001 in epoch 1 has another past"):
+        await _export(tmp_path / "lake", *parts)
+    assert len(_rows(tmp_path / "lake")) == 5000
+
+
+async def test_records_that_are_missing_in_a_gap_are_added(tmp_path: Path) -> None:
+    """After a failover the next controller may have the records that the last one had lost."""
+    await _export(tmp_path, _batch(1, 2), _batch(8, 9), _batch(*range(2, 10)), _batch(10))
+    assert sorted(_offsets(tmp_path)) == [(3, offset) for offset in range(1, 11)]
+
+
+async def test_an_epoch_without_its_beginning_means_that_records_were_replaced(tmp_path: Path) -> None:
+    """A recovery lost records that the lake has, and the exporter goes on after them."""
+    await _export(tmp_path, _batch(*range(1, 10)))
+    with pytest.raises(SinkFailed, match=r"offset 10 is of epoch 1003, which began before: .* --to OFFSET`"):
+        await _export(tmp_path, _batch(10, 11, epoch=1003))
+    again = ExportBatch(CLUSTER, [_leader_change(8, 1003), *_batch(9, 10, 11, epoch=1003).records])
+    await _export(tmp_path, _batch(6, 7), again)
+    assert sorted(_offsets(tmp_path))[-4:] == [(1003, offset) for offset in range(8, 12)]
 
 
 async def test_a_snapshot_of_what_is_there_is_left_out(tmp_path: Path) -> None:
@@ -185,7 +237,8 @@ async def test_a_snapshot_of_what_is_there_is_left_out(tmp_path: Path) -> None:
 
 async def test_after_a_recovery_a_later_epoch_has_other_records_at_the_same_offsets(tmp_path: Path) -> None:
     await _export(tmp_path, _batch(1, 2, 3, 4))
-    await _export(tmp_path, _batch(3, 4, 5, epoch=1003), _batch(4, 5, 6, epoch=1003))
+    later_epoch = ExportBatch(CLUSTER, [_leader_change(3, 1003), *_batch(4, 5, epoch=1003).records])
+    await _export(tmp_path, later_epoch, _batch(4, 5, 6, epoch=1003))
     later = [(1003, offset) for offset in (3, 4, 5, 6)]
     assert sorted(_offsets(tmp_path)) == [(3, offset) for offset in (1, 2, 3, 4)] + later
 
@@ -211,7 +264,8 @@ async def test_small_files_become_one(tmp_path: Path) -> None:
 
 
 async def test_nobody_else_can_read_secrets(tmp_path: Path) -> None:
-    await _export(tmp_path, _batch(1))
+    """Also when small files became one."""
+    await _export(tmp_path, *(_batch(offset) for offset in range(1, 40)))
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "records").glob("*/*.parquet")} == {0o640}
 
 
