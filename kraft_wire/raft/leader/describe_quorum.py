@@ -110,7 +110,7 @@ def _replica(quorum: QuorumState, progress: ReplicaProgress, version: int) -> Re
         replica = ReplicaState(
             replica_id=progress.key.id,
             log_end_offset=UNKNOWN_OFFSET if progress.end_offset is None else progress.end_offset,
-            last_fetch_timestamp=progress.last_fetch_wall_ms,
+            last_fetch_timestamp=progress.last_contact_wall_ms,
             last_caught_up_timestamp=progress.last_caught_up_wall_ms,
         )
     if version >= FIRST_WITH_DIRECTORIES:

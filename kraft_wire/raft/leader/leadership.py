@@ -28,12 +28,13 @@ class ReplicaProgress(msgspec.Struct):
     for never.
 
     ``last_contact_ms`` (monotonic) is the time of its last Fetch or FetchSnapshot, or the time at which the
-    leader was elected if there was none.
+    leader was elected if there was none. ``last_contact_wall_ms`` is -1 then.
     """
 
     key: ReplicaKey
     end_offset: int | None = None
     last_contact_ms: int = 0
+    last_contact_wall_ms: int = -1
     last_fetch_wall_ms: int = -1
     last_caught_up_wall_ms: int = -1
     leader_end_at_last_fetch: int = -1
@@ -50,9 +51,14 @@ class ReplicaProgress(msgspec.Struct):
         elif 0 < self.leader_end_at_last_fetch <= fetch_offset:
             self.last_caught_up_wall_ms = max(self.last_caught_up_wall_ms, self.last_fetch_wall_ms)
         self.leader_end_at_last_fetch = log_end_offset
-        self.last_contact_ms = now.monotonic_ms
+        self.note_contact(now)
         self.last_fetch_wall_ms = max(self.last_fetch_wall_ms, now.wall_ms)
         self.end_offset = fetch_offset
+
+    def note_contact(self, now: Now) -> None:
+        """Note that the replica asked for records or for a piece of a snapshot."""
+        self.last_contact_ms = now.monotonic_ms
+        self.last_contact_wall_ms = max(self.last_contact_wall_ms, now.wall_ms)
 
 
 class Leadership:
@@ -154,11 +160,11 @@ class Leadership:
         ranked = sorted(self.others, key=lambda progress: progress.end_offset or 0, reverse=True)
         return tuple(progress.key for progress in ranked)
 
-    def note_contact(self, key: ReplicaKey, now_ms: int) -> None:
+    def note_contact(self, key: ReplicaKey, now: Now) -> None:
         """Note that a replica asked for a piece of a snapshot, so it is alive."""
         progress = self.voters.get(key.id) or self.observers.get(key)
         if progress is not None and progress.key.matches(key):
-            progress.last_contact_ms = now_ms
+            progress.note_contact(now)
 
     def ask(self, voter_id: int, now_ms: int) -> None:
         """Ask a voter soon which epoch it is in, because somebody has named a higher one in its name."""

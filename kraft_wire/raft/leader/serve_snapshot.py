@@ -77,7 +77,7 @@ def _error(
         return error
     if quorum.leadership is not None:
         replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
-        quorum.leadership.note_contact(replica, quorum.now.monotonic_ms)
+        quorum.leadership.note_contact(replica, quorum.now)
     if request.replica_id == quorum.config.node_id:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     if snapshot is None or snapshot.id == BOOTSTRAP_SNAPSHOT_ID:

@@ -61,7 +61,7 @@ def _update(quorum: QuorumState, request: UpdateRaftVoterRequest) -> None:
     else:
         _check_supports(quorum, voter)
         _remember(leadership, voter)
-    leadership.note_contact(voter.key, quorum.now.monotonic_ms)
+    leadership.note_contact(voter.key, quorum.now)
 
 
 def _check_asked(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Leadership:

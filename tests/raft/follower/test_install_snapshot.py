@@ -16,7 +16,7 @@ def test_a_node_whose_next_offset_was_trimmed_starts_with_a_snapshot(quorum: Cor
     quorum.run_until(quorum.agree)
     lagging = quorum.followers()[0]
     lagging.crash()
-    _trim(quorum, leader)
+    trim(quorum, leader)
     lagging.start()
     quorum.run_until(quorum.agree)
     assert lagging.start_offset == leader.start_offset > 0
@@ -33,7 +33,7 @@ def test_an_installed_snapshot_supersedes_the_older_ones(quorum: CoreQuorum) -> 
     quorum.run_until(quorum.agree)
     older = lagging.write_snapshot()
     lagging.crash()
-    _trim(quorum, leader)
+    trim(quorum, leader)
     lagging.start()
     quorum.run_until(quorum.agree)
     assert older not in lagging.snapshots
@@ -55,8 +55,8 @@ def test_a_partial_snapshot_is_fetched_again_from_a_new_leader() -> None:
     leader = quorum.elect()
     lagging, other = quorum.followers()
     lagging.crash()
-    _trim(quorum, leader)
-    _trim(quorum, other)
+    trim(quorum, leader)
+    trim(quorum, other)
     lagging.start()
     quorum.run_until(lambda: any(len(part) > 300 for part in lagging.parts.values()))
     leader.crash()
@@ -71,13 +71,13 @@ def _installing() -> tuple[CoreQuorum, QuorumNode]:
     leader = quorum.elect()
     lagging = quorum.followers()[0]
     lagging.crash()
-    _trim(quorum, leader)
+    trim(quorum, leader)
     lagging.start()
     quorum.run_until(lambda: bool(lagging.parts))
     return quorum, lagging
 
 
-def _trim(quorum: CoreQuorum, node: QuorumNode) -> None:
+def trim(quorum: CoreQuorum, node: QuorumNode) -> None:
     """Write two snapshots, and trim the log up to the second one's end."""
     for number in range(5):
         quorum.leader.propose(b"%d" % number)
@@ -110,7 +110,7 @@ def slow() -> tuple[CoreQuorum, QuorumNode]:
     leader = quorum.elect()
     slow = quorum.followers()[0]
     slow.crash()
-    _trim(quorum, leader)
+    trim(quorum, leader)
     slow.verify_ms = SLOW_VERIFY_MS
     slow.start()
     quorum.run_until(lambda: any(isinstance(effect, raft_effects.VerifySnapshot) for effect in slow.effects))
@@ -138,7 +138,7 @@ def test_a_verified_snapshot_that_the_leader_no_longer_has_is_installed(
 ) -> None:
     quorum, node = slow
     quorum.run_for(FETCH_TIMEOUT_MS)
-    _trim(quorum, quorum.leader)
+    trim(quorum, quorum.leader)
     leader, node.verify_ms = quorum.leader, 2
     quorum.run_for(SLOW_VERIFY_MS)
     assert quorum.agree()
