@@ -51,13 +51,21 @@ def search_voters(quorum: QuorumState, state: Prospective) -> None:
         untried = [
             voter.key
             for voter in quorum.history.voters.voters
-            if voter.key.id in state.tally.outstanding and (voter.key.id, server) not in state.tried
+            if voter.key.id in state.tally.outstanding
+            and (voter.key.id, server) not in state.tried
+            and not _is_known_there(quorum, voter.key.id, server)
         ]
         if untried and _is_ready(quorum, server):
             voter_key = quorum.pick(untried)
             state = msgspec.structs.replace(state, tried=state.tried | {(voter_key.id, server)})
             quorum.state = state  # not a transition
             quorum.send(server, _vote_request(quorum, quorum.config.replica_key, voter_key, is_pre_vote=True))
+
+
+def _is_known_there(quorum: QuorumState, voter_id: int, server: Peer) -> bool:
+    """Whether a voter is asked at this address anyway. A second answer would count instead of the first."""
+    known = voter_peer(quorum, voter_id)
+    return known is not None and (known.host, known.port) == (server.host, server.port)
 
 
 def _is_ready(quorum: QuorumState, peer: Peer) -> bool:

@@ -99,3 +99,19 @@ def test_bootstrap_servers_are_asked_for_votes_only_after_a_lost_election() -> N
     ]
     assert asked
     assert all(peer.id >= 0 for peer in asked)
+
+
+def test_a_voter_is_not_searched_where_it_is_asked_anyway() -> None:
+    """Its second answer would count instead of the first."""
+    quorum = with_observers(VOTERS, 0)
+    for node in (quorum.leader, *quorum.followers()[:2]):
+        node.crash()
+    quorum.run_for(10_000)
+    searched = [
+        (effect.peer.host, effect.request.voter_id)
+        for node in quorum.nodes.values()
+        for effect in node.effects
+        if isinstance(effect, SendRequest) and isinstance(effect.request, VoteRequest) and effect.peer.id < 0
+    ]
+    assert searched
+    assert not [host for host, voter_id in searched if host == f"node-{voter_id}"]
