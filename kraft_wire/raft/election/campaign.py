@@ -135,8 +135,11 @@ def handle_vote_failed(quorum: QuorumState, call: Call, failure: Failure) -> Non
         return
     quorum.back_off(call)
     state = quorum.state
-    if isinstance(state, Prospective | Candidate) and not is_bootstrap_server(call.peer):
-        _count(quorum, state, state.tally.with_unreachable(call.peer.id))
+    voter_id = _asked_voter(call)
+    if not isinstance(state, Prospective | Candidate):
+        return
+    if not is_bootstrap_server(call.peer) or state.found.get(voter_id) == call.peer:
+        _count(quorum, state, state.tally.with_unreachable(voter_id))
 
 
 def _skip_pre_vote(quorum: QuorumState, call: Call) -> None:

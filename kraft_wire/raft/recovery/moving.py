@@ -25,19 +25,19 @@ def moved_voters(voters: Sequence[KnownVoter], moved: Mapping[int, NewAddress]) 
     """Return the voters at their new addresses. Raises RecoveryError."""
     check_moved(moved, [voter.id for voter in voters])
     there = tuple(_at(voter, moved[voter.id]) if voter.id in moved else voter for voter in voters)
-    _check_distinct(there)
+    check_distinct({voter.id: voter.endpoints for voter in there})
     return there
 
 
-def _check_distinct(voters: Sequence[KnownVoter]) -> None:
-    """Raise RecoveryError for two voters at one address."""
+def check_distinct(points: Mapping[int, Sequence[Endpoint]]) -> None:
+    """Raise RecoveryError for two voters at one address. ``points`` are the addresses by voter."""
     owners: dict[tuple[str, int], int] = {}
-    for voter in voters:
-        for point in voter.endpoints:
-            owner = owners.setdefault((point.host, point.port), voter.id)
-            if owner != voter.id:
+    for voter_id, endpoints in points.items():
+        for point in endpoints:
+            owner = owners.setdefault((point.host, point.port), voter_id)
+            if owner != voter_id:
                 raise RecoveryError(
-                    f"voters {owner} and {voter.id} would both be at {point.host}:{point.port}: give each its"
+                    f"voters {owner} and {voter_id} would both be at {point.host}:{point.port}: give each its"
                     " own address with --endpoints"
                 )
 

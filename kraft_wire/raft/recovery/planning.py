@@ -12,7 +12,7 @@ earlier recovery left behind.
 
 The records go into a new epoch, above any that a survivor can know, with room for those that only the lost
 voters and the brokers knew: a broker never follows a leader of an older epoch. Plans for different survivors
-have different epochs.
+probably have different epochs.
 
 If a majority is left at other addresses (KIP-1347), the voters stay and only their endpoints change. Folders
 whose logs are equal to the newest get the same bytes at the same offset. The others get nothing: they fetch
@@ -33,7 +33,7 @@ from kraft_wire.log.recovery import EPOCHS_WITHOUT_TRACE
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.raft.recovery.evidence import FolderEvidence, KnownVoter
-from kraft_wire.raft.recovery.moving import NewAddress, check_moved, moved_voters
+from kraft_wire.raft.recovery.moving import NewAddress, check_distinct, check_moved, moved_voters
 from kraft_wire.raft.recovery.node_role import is_broker_only, is_controller, role_of
 from kraft_wire.raft.recovery.plan import (
     PLAN_VERSION,
@@ -143,11 +143,13 @@ def _static_plan(
             id: (at[id],) if id in at else addresses_of(id, (elected, *found), given)
             for id in elected.static_voter_ids
         }
+        check_distinct(points)
         steps = configuring_steps(points, changes_folders=False)
         return _plan(found, inputs, now_ms, "static", (), (), elected, steps)
     old = old_voters(kept[0], found, given)
     voters = new_voters(kept, found, given, at)
     points = {voter.id: voter.endpoints for voter in voters}
+    check_distinct(points)
     applying = [f"apply the plan to the folder of node {folder.node_id}" for folder in kept]
     configuring = configuring_steps(points, changes_folders=True)
     steps = [*applying, *configuring, returning_step(kept[0].cluster_id)]

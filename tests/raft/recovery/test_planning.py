@@ -696,6 +696,8 @@ def test_a_static_majority_moves_by_its_configuration_alone() -> None:
     moved = plan(*found, addresses=[NewAddress(2, "new", 1)])
     assert (moved.kind, moved.targets) == ("static", ())
     assert moved.steps[0].startswith("set controller.quorum.voters=1@c1:9093,2@new:1,3@HOST:PORT in")
+    with pytest.raises(RecoveryError, match="voters 1 and 2 would both be at c1:9093: give each its own"):
+        plan(*found, addresses=[NewAddress(2, "c1", 9093)])
 
 
 def test_a_changed_plan_is_refused() -> None:
