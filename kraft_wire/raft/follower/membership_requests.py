@@ -51,6 +51,8 @@ def send_if_due(quorum: QuorumState, state: Follower) -> None:
         if leader is None or not quorum.outgoing.is_ready(leader, type(request), quorum.now.monotonic_ms):
             return
         quorum.send(leader, request)
+        if isinstance(request, RemoveRaftVoterRequest):
+            state.following.earlier_directory = None  # it is asked for again before another removal
     state.following.next_membership_ms = quorum.now.monotonic_ms + quorum.config.fetch_timeout_ms
 
 
@@ -75,7 +77,6 @@ def _wanted_request(quorum: QuorumState, state: Follower) -> Message | None:
     last_fetch = state.following.earlier_directory
     if last_fetch is None or last_fetch.replica != earlier.key or not last_fetch.is_gone:
         return earlier_directory.QUESTION
-    state.following.earlier_directory = None  # it is asked for again before another removal
     return RemoveRaftVoterRequest(
         cluster_id=config.cluster_id,
         voter_id=earlier.key.id,
