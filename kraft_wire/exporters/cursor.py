@@ -202,9 +202,14 @@ class Cursor:
             self.position, self._missed_from = self._read_to, None
             self._has_begun_difference = False
 
+    @property
+    def _wanted(self) -> Start:
+        """Where the exporter should go on: an offset, or one of the words for a start."""
+        return self._start if self.position is None else self.position
+
     def _why_not_from(self, view: LogView) -> str:
         """Return why the log doesn't lead on from where the exporter is; "" if it does."""
-        wanted = self._start if self.position is None else self.position
+        wanted = self._wanted
         if not isinstance(wanted, int):
             return ""
         if wanted < view.start_offset:
@@ -214,8 +219,7 @@ class Cursor:
         return ""
 
     def _begin_again(self, view: LogView, reason: str) -> Restart:
-        wanted = self._start if self.position is None else self.position
-        position = wanted if isinstance(wanted, int) else view.start_offset
+        position = self._wanted if isinstance(self._wanted, int) else view.start_offset
         self.position, self._start, self._missed_from = None, SNAPSHOT_AND_TAIL, position
         self._begin_with_state(view)
         return Restart(position, reason, None if view.snapshot is None else view.snapshot.end_offset)

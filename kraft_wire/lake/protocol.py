@@ -163,25 +163,24 @@ class Lake:
         ``folded`` files are among the staged ones. Raises LakeError.
         """
         moves = self._moves(batch)
-        fresh = {_place(to) for _, to in moves}
-        stale = [
-            file.relative_to(self.target)
-            for table, clusters in replaced.items()
-            for file in self.files(table, clusters)
-        ]
-        stale += [
-            file.relative_to(self.target)
-            for folder, part in fresh
-            if part != PART
-            for file in (self.target / folder).glob(f"{part}-*.parquet")
-        ]
-        stale += [file.relative_to(self.target) for file in folded]
-        deletes = sorted({str(file) for file in stale})
+        stale = [*self._replaced_files(replaced), *self._replaced_parts(moves), *folded]
+        deletes = sorted({str(file.relative_to(self.target)) for file in stale})
         flush_tree(self._home)
         self._check_alone()
         self._write(Marker(batch, {**self.ends, **ends}, moves, deletes))
         self._publish(self._read(batch))
         return [self.target / to for _, to in moves]
+
+    def _replaced_files(self, replaced: Mapping[str, Sequence[str]]) -> Iterator[Path]:
+        """Yield the open rows of these tables in these clusters' folders."""
+        for table, clusters in replaced.items():
+            yield from self.files(table, clusters)
+
+    def _replaced_parts(self, moves: Sequence[tuple[str, str]]) -> Iterator[Path]:
+        """Yield the files of the parts that come anew: all but those that stay are replaced as a whole."""
+        for folder, part in {_place(to) for _, to in moves}:
+            if part != PART:
+                yield from (self.target / folder).glob(f"{part}-*.parquet")
 
     def _moves(self, batch: int) -> list[tuple[str, str]]:
         staging = self._staging
