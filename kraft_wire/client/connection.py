@@ -44,6 +44,14 @@ class DraftedListener(ProtocolError):
     """The listener speaks KIP-853 as it was drafted: its Fetch is another one."""
 
 
+def connected(address: Address, timeout_s: float) -> socket.socket:
+    """Return a connection. Raises OSError, also for what can't be a host: a controller may have told it."""
+    try:
+        return socket.create_connection(address, timeout=timeout_s)
+    except UnicodeError:
+        raise OSError(f"{address.host!r} can't be the name of a host") from None
+
+
 class Connector:
     """Opens connections, all with the same security. A connection fails if nothing arrives for
     ``silence_s``."""
@@ -70,7 +78,7 @@ class Connector:
         return None if sasl is None else conversation(sasl, secrets.token_urlsafe(NONCE_BYTES))
 
     def _stream(self, address: Address, timeout_s: float) -> socket.socket:
-        stream = socket.create_connection(address, timeout=min(timeout_s, self._silence_s))
+        stream = connected(address, min(timeout_s, self._silence_s))
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             return self._secured(stream, address)

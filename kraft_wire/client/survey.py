@@ -12,7 +12,6 @@ No API of Kafka's shows the state of a controller that doesn't lead. Every contr
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -21,7 +20,7 @@ import msgspec
 
 from kraft_wire.client import questions
 from kraft_wire.client.at_once import at_once
-from kraft_wire.client.connection import Connection, Connector
+from kraft_wire.client.connection import Connection, Connector, connected
 from kraft_wire.client.errors import QuorumError, reason_of
 from kraft_wire.client.quorum import SILENT_SHARE
 from kraft_wire.client.quorum_description import QuorumDescription, describe_quorum, read_describe_quorum
@@ -61,12 +60,14 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     ``problem`` says why it couldn't be asked; all else is unknown then. ``description`` is there if it leads.
     ``registrations`` is None if it doesn't say. ``features`` are the levels that it supports, lowest and
     highest; ``levels`` are those that are finalized in its metadata; ``apis`` are the keys of the APIs that
-    it serves. ``is_silent``: nothing answers at the address at all.
+    it serves. ``is_silent``: nothing answers at the address at all. ``is_mute``: something accepts
+    connections there, and says nothing in time, as a suspended process.
     """
 
     address: Address
     problem: str = ""
     is_silent: bool = False
+    is_mute: bool = False
     leader_id: int = -1
     epoch: int = -1
     leader_address: Address | None = None
@@ -184,12 +185,15 @@ def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer
     try:
         connection = connector.open(address, timeout_s)
     except OSError as error:
-        is_silent = not _listens(address, timeout_s / SILENT_SHARE)
-        return NodeAnswer(address, reason_of(error), is_silent=is_silent)
+        listens = _listens(address, timeout_s / SILENT_SHARE)
+        is_mute = listens and isinstance(error, TimeoutError)
+        return NodeAnswer(address, reason_of(error), is_silent=not listens, is_mute=is_mute)
     except (ProtocolError, QuorumError) as error:
         return NodeAnswer(address, str(error))
     try:
         return _answers(connection, address, timeout_s)
+    except TimeoutError as error:
+        return NodeAnswer(address, reason_of(error), is_mute=True)
     except (OSError, ProtocolError, QuorumError) as error:
         return NodeAnswer(address, reason_of(error))
     finally:
@@ -199,7 +203,7 @@ def _ask(connector: Connector, address: Address, timeout_s: float) -> NodeAnswer
 def _listens(address: Address, timeout_s: float) -> bool:
     """Whether anything accepts connections at an address: also a process that is suspended does."""
     try:
-        socket.create_connection(address, timeout_s).close()
+        connected(address, timeout_s).close()
     except OSError:
         return False
     return True

@@ -430,6 +430,18 @@ def test_a_voter_that_stopped_a_moment_ago_is_no_majority(quorum: Controllers, c
     assert roles(status(quorum, capsys))[other] == "follower"
 
 
+def test_a_voter_that_was_suspended_a_moment_ago_is_no_majority(quorum: Controllers, capsys: Capture) -> None:
+    """Its system still accepts connections. Without it the removal would never be committed."""
+    leader = quorum.leader()
+    frozen, other = (id for id in quorum.addresses if id != leader)
+    quorum.processes[frozen].pause()
+    words = ["quorum", "remove", str(other), "--bootstrap-controller", quorum.addresses[leader], "--yes"]
+    assert main(words) == 6
+    assert f"voter {frozen} doesn't answer from this machine" in capsys.readouterr().err
+    quorum.processes[frozen].resume()
+    assert roles(status(quorum, capsys))[other] == "follower"
+
+
 @pytest.mark.parametrize("options", [[], ["--keep-registration"]])
 def test_an_id_that_no_node_ever_had_has_a_status_of_its_own(
     quorum: Controllers, capsys: Capture, options: list[str]

@@ -255,6 +255,16 @@ def test_no_controller_ends_with_3(words: list[str], capsys: Capture) -> None:
     assert capsys.readouterr().err.startswith(f"kraft-wire: no controller answers: {REFUSED}: ")
 
 
+@pytest.mark.parametrize("host", ["c1..example", "c" * 64 + ".example"])
+def test_what_can_not_be_a_host_is_one_that_can_not_be_asked(
+    host: str, quorum: Controllers, capsys: Capture
+) -> None:
+    """A controller may have told such a name."""
+    given = f"{host}:9093,{quorum.addresses[quorum.leader()]}"
+    report = status(capsys, "--no-history", "--bootstrap-controller", given)
+    assert f"{host}:9093 can't be asked from here: {host!r} can't be the name of a host" in report["notes"]
+
+
 def test_bad_security_settings_end_with_2(tmp_path: Path, capsys: Capture) -> None:
     for number, line in enumerate(
         ("security.protocol=NONE", "security.protocol=SSL\nssl.truststore.location=/no")

@@ -237,7 +237,8 @@ def _is_silent(leader: LeaderClient, described: QuorumDescription, key: ReplicaK
     if described.leader is not None and key == key_of(described.leader):
         return False
     addresses = [Address(point.host, point.port) for point in described.endpoints.get(key.id, ())]
-    return bool(addresses) and all(answer.is_silent for answer in survey(leader.settings, addresses))
+    answers = survey(leader.settings, addresses)
+    return bool(addresses) and all(answer.is_silent or answer.is_mute for answer in answers)
 
 
 def _refuse_if_it_joins_again(
