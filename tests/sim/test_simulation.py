@@ -67,7 +67,7 @@ def test_options_survive_json() -> None:
 
 def test_a_failing_run_shrinks() -> None:
     with planted("damage_is_taken_for_a_torn_tail"):
-        failed = simulate(options_of(14, 60))
+        failed = simulate(options_of(6, 60))
         smallest = Minimiser(failed).minimise()
         assert simulate(smallest.options) == smallest, "it replays"
     assert failed.invariant == smallest.invariant
