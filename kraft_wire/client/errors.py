@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.security import errors
@@ -12,6 +13,11 @@ def reason_of(error: Exception) -> str:
     """Return the cause of a failed call in words: without the number that an OSError has, too."""
     words = error.strerror if isinstance(error, OSError) else None
     return words or str(error) or type(error).__name__
+
+
+def problems_text(problems: Mapping[Any, str]) -> str:
+    """Return the problems of controllers, each with its address, in a line."""
+    return "; ".join(f"{address}: {problem}" for address, problem in problems.items())
 
 
 class QuorumError(Exception):
@@ -29,8 +35,7 @@ class QuorumUnreachable(QuorumError):
         self.hint = hint
 
     def __str__(self) -> str:
-        problems = "; ".join(f"{address}: {problem}" for address, problem in self.problems.items())
-        found = problems or "no controller was asked"
+        found = problems_text(self.problems) or "no controller was asked"
         return f"{self.wanted}: no answer in {self.waited_ms} ms; {found}. {self.hint}"
 
 

@@ -204,7 +204,7 @@ class Cursor:
 
     @property
     def _wanted(self) -> Start:
-        """Where the exporter should go on: an offset, or one of the words for a start."""
+        """The offset from which the exporter goes on, or the word for its start."""
         return self._start if self.position is None else self.position
 
     def _why_not_from(self, view: LogView) -> str:
@@ -225,13 +225,13 @@ class Cursor:
         return Restart(position, reason, None if view.snapshot is None else view.snapshot.end_offset)
 
     def _begin_with_state(self, view: LogView) -> None:
+        base: int | None = None
         if view.snapshot is None:
-            self._offset = view.start_offset
+            end = self._offset = view.start_offset
         else:
-            is_kept = view.base == self._missed_from and not self._has_begun_difference
-            base = view.base if is_kept else None
+            end = view.snapshot.end_offset
+            if view.base == self._missed_from and not self._has_begun_difference:
+                base = view.base
             self._snapshot = ReadSnapshot(view.snapshot, base)
         if self._missed_from is not None:
-            end = view.start_offset if view.snapshot is None else view.snapshot.end_offset
-            is_difference = self._snapshot is not None and self._snapshot.base is not None
-            self.resync = Resync(self._missed_from, end, is_difference)
+            self.resync = Resync(self._missed_from, end, is_difference=base is not None)

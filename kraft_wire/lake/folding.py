@@ -25,9 +25,10 @@ def fold_small_files(target: Path, staging: Path) -> list[Path]:
     """
     folded: list[Path] = []
     for folder in sorted(_growing(staging)):
-        small = _small_files(target / folder)
-        if len(small) >= MANY:
-            fold(small, staging / folder / "folded.parquet")
+        files = sorted((target / folder).glob(f"{PART}-*.parquet"))
+        small = enough_to_fold(list(filter(is_small, files)))
+        if small:
+            fold(small, staging / folder)
             folded += small
     return folded
 
@@ -36,13 +37,19 @@ def is_small(file: Path) -> bool:
     return file.stat().st_size < SMALL_BYTES
 
 
-def fold(files: Sequence[Path], into: Path) -> None:
-    """Write the rows of files into one, in the order of the log if the table has one. It can be read by those
-    who can read the first of them."""
+def enough_to_fold(small: Sequence[Path]) -> Sequence[Path]:
+    """Return the small files that are folded now: none if there are too few."""
+    return small[:_MOST] if len(small) >= MANY else []
+
+
+def fold(files: Sequence[Path], staged: Path) -> None:
+    """Stage one file with the rows of others, in the order of the log if the table has one. Who can read the
+    first of them can read it."""
     rows = pa.concat_tables(map(_rows_of, files), promote_options="default")
     keys = [(name, "ascending") for name in _ORDER if name in rows.column_names]
     if keys:
         rows = rows.sort_by(keys)
+    into = staged / "folded.parquet"
     write_table(rows, into, compression="zstd")
     into.chmod(files[0].stat().st_mode)
 
@@ -54,11 +61,6 @@ def _growing(staging: Path) -> set[Path]:
         for folder in staging.glob(f"[!_]*/{CLUSTER_FOLDER}*")
         if any(folder.glob("*.parquet")) or folder.joinpath(f"kraft_part={PART}").is_dir()
     }
-
-
-def _small_files(folder: Path) -> list[Path]:
-    files = sorted(folder.glob(f"{PART}-*.parquet"))
-    return [file for file in files if is_small(file)][:_MOST]
 
 
 def _rows_of(file: Path) -> pa.Table:

@@ -100,11 +100,6 @@ class Lake:
         """Unlock the target."""
         self._lock.close()
 
-    @property
-    def staging(self) -> Path:
-        """The folder of the batch that was begun last."""
-        return self._staging
-
     def identify(self) -> str:
         """Return an id, created on the first call, by which other processes can check that they see the same
         lake."""
@@ -177,7 +172,7 @@ class Lake:
             yield from self.files(table, clusters)
 
     def _replaced_parts(self, moves: Sequence[tuple[str, str]]) -> Iterator[Path]:
-        """Yield the files of the parts that come anew: all but those that stay are replaced as a whole."""
+        """Yield the files of each part that a batch replaces as a whole. Only rows that stay are added to."""
         for folder, part in {_place(to) for _, to in moves}:
             if part != PART:
                 yield from (self.target / folder).glob(f"{part}-*.parquet")

@@ -6,10 +6,7 @@ neither of which changes below the new snapshot's end, and writes the new snapsh
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +15,7 @@ import trio
 
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.raft.events import SnapshotWritten
+from kraft_wire.storage.snapshots.snapshotter_command import end_of_this_process, snapshotter_command
 
 BELOW_THE_CONTROLLER: Final = 10
 """The niceness of the child, unless the snapshot is urgent: the controllers on this machine come first."""
@@ -35,17 +33,10 @@ class SnapshotProcess:
 
     async def make(self, snapshot_id: SnapshotId, *, is_urgent: bool) -> SnapshotWritten:
         """Write the snapshot. It is on stable storage when this returns. Raises SnapshotProcessFailed."""
-        command = [
-            sys.executable,
-            "-m",
-            "kraft_wire.storage.snapshots.snapshotter",
-            os.fspath(self._log_dir),
-            str(snapshot_id.end_offset),
-            str(snapshot_id.epoch),
-            str(0 if is_urgent else BELOW_THE_CONTROLLER),
-        ]
+        niceness = 0 if is_urgent else BELOW_THE_CONTROLLER
+        command = snapshotter_command(self._log_dir, snapshot_id, niceness)
         try:
-            with _end_of_this_process() as stdin:
+            with end_of_this_process() as stdin:
                 result = await trio.run_process(
                     command, capture_stdout=True, capture_stderr=True, check=False, stdin=stdin
                 )
@@ -55,15 +46,3 @@ class SnapshotProcess:
             words = result.stderr.decode(errors="replace").strip()
             raise SnapshotProcessFailed(words or f"its process ended with status {result.returncode}")
         return msgspec.json.decode(result.stdout, type=SnapshotWritten)
-
-
-@contextmanager
-def _end_of_this_process() -> Iterator[int]:
-    """Yield a pipe that closes when this process ends for any reason. The child then stops too: it must not
-    write into a folder that another controller may own by then."""
-    readable, writable = os.pipe()
-    try:
-        yield readable
-    finally:
-        os.close(readable)
-        os.close(writable)

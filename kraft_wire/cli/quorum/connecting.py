@@ -12,7 +12,7 @@ from kraft_wire.cli.quorum import NoAnswer, NoLeader, Unfit, Unreadable
 from kraft_wire.cli.quorum.confirming import NOTHING_CHANGED, interruption_says
 from kraft_wire.cli.quorum.patience import no_leader_yet
 from kraft_wire.client.addresses import BOOTSTRAP
-from kraft_wire.client.errors import QuorumError, QuorumUnreachable
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable, problems_text
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.settings import API_TIMEOUT, KAFKA, REQUEST_TIMEOUT, QuorumSettings, parse_settings
 from kraft_wire.client.survey import NodeAnswer, clusters_among, survey
@@ -129,11 +129,11 @@ def without_leader(
     """Return the error of a quorum whose controllers gave these answers when no leader was found."""
     if not any(answer.epoch >= 0 for answer in answers):
         return no_answer(answers)
-    asked = "; ".join(f"{address}: {problem}" for address, problem in error.problems.items())
+    asked = problems_text(error.problems)
     return NoLeader(f"no leader in {error.waited_ms} ms: {asked}{advice}")
 
 
 def no_answer(answers: list[NodeAnswer]) -> NoAnswer:
     """Return the error of a quorum none of whose controllers answers."""
-    asked = "; ".join(f"{answer.address}: {answer.problem}" for answer in answers)
+    asked = problems_text({answer.address: answer.problem for answer in answers})
     return NoAnswer(f"no controller answers: {asked}. Check {OPTION}, and that controllers are running")

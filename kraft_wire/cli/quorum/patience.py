@@ -8,6 +8,7 @@ from threading import Timer
 from typing import Final
 
 from kraft_wire.cli.errors import complain
+from kraft_wire.client.errors import problems_text
 from kraft_wire.client.settings import QuorumSettings
 from kraft_wire.wire.address import Address
 
@@ -31,7 +32,7 @@ def no_leader_yet(settings: QuorumSettings) -> Callable[[Mapping[Address, str]],
     said: set[str] = set()
 
     def say(problems: Mapping[Address, str]) -> None:
-        asked = "; ".join(f"{address}: {problem}" for address, problem in problems.items())
+        asked = problems_text(problems)
         if asked not in said:
             said.add(asked)
             complain(f"no leader yet, asking for up to {settings.api_timeout_ms / 1000:g} s: {asked}")

@@ -1,2 +1,3 @@
-"""What a sink gets that was away while the log was deleted: the difference (``difference``) between the state
-that it has, which was kept in time (``bases``), and that of the newest snapshot."""
+"""The log may be deleted before a sink has its records. Then the sink gets a difference (``difference``):
+what makes the state that it has the state of the newest snapshot. The first state is kept in time
+(``bases``)."""

@@ -3,13 +3,10 @@ there may be deleted. It is made in a process of its own."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Final
 
 import trio
@@ -17,6 +14,7 @@ import trio
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.snapshots.snapshot_store import SnapshotReader, SnapshotStore
+from kraft_wire.storage.snapshots.snapshotter_command import end_of_this_process, snapshotter_command
 
 BASES: Final = "exporters"
 """A folder in that of the log, with a folder for each exporter. Java's controllers ignore it."""
@@ -69,13 +67,11 @@ class Base:
             shutil.rmtree(self._folder)
 
     async def _make(self, snapshot_id: SnapshotId) -> None:
-        made = await _run(
-            "kraft_wire.storage.snapshots.snapshotter",
-            str(self._log_folder),
-            *map(str, snapshot_id),
-            str(BELOW_EXPORTERS),
-            str(self._folder),
-        )
+        command = snapshotter_command(self._log_folder, snapshot_id, BELOW_EXPORTERS, self._folder)
+        with end_of_this_process() as stdin:
+            made = await trio.run_process(
+                command, capture_stdout=True, capture_stderr=True, check=False, stdin=stdin
+            )
         if made.returncode != 0:
             lines = made.stderr.decode(errors="replace").strip().splitlines() or ["no word"]
             raise BaseNotKept(lines[-1])
@@ -88,19 +84,3 @@ def forget_bases(folder: Path) -> None:
     """
     if (folder / BASES).is_dir():
         shutil.rmtree(folder / BASES)
-
-
-async def _run(module: str, *arguments: str) -> CompletedProcess[bytes]:
-    """Run a module in a process that ends with this one: its standard input is closed then."""
-    reading, writing = os.pipe()
-    try:
-        return await trio.run_process(
-            [sys.executable, "-m", module, *arguments],
-            stdin=reading,
-            capture_stdout=True,
-            capture_stderr=True,
-            check=False,
-        )
-    finally:
-        os.close(reading)
-        os.close(writing)

@@ -23,7 +23,7 @@ from kraft_wire.exporters.settings import ExporterSettings
 from kraft_wire.exporters.sinks import SinkFailed
 from kraft_wire.exporters.sinks.blocking import BlockingSink
 from kraft_wire.exporters.sinks.files import FILE_MODE
-from kraft_wire.lake.folding import MANY, fold, is_small
+from kraft_wire.lake.folding import enough_to_fold, fold, is_small
 from kraft_wire.lake.formats import DELTA_LOG
 from kraft_wire.lake.protocol import CLUSTER_FOLDER, PART, Lake, checkpoint_of
 from kraft_wire.protocol.message import Message
@@ -38,7 +38,6 @@ _SCHEMA: Final = RECORDS_SCHEMA.remove(RECORDS_SCHEMA.get_field_index("cluster")
 """The cluster is in the folder's name."""
 _IDENTITY: Final = ("offset", "epoch", "timestamp", "type", "json")
 """The columns by which a record is told from any other."""
-MOST_FOLDED: Final = 4 * MANY
 
 
 class LakeSettings(msgspec.Struct, frozen=True):
@@ -93,11 +92,11 @@ class LakeRecordsSink(BlockingSink):
 
     def _export(self, batch: ExportBatch) -> None:
         assert self._lake is not None, "the sink is open"
-        last = batch.records[-1]
+        last, end = batch.records[-1], self._end_of(self._lake, batch.cluster)
         if last.index == 0:
-            self._export_log(self._lake, batch)
-        elif last.index != RESYNC_INDEX and _place_of(last) > self._end_of(self._lake, batch.cluster):
-            self._check_snapshot(last, self._end_of(self._lake, batch.cluster))
+            self._export_log(self._lake, batch, end)
+        elif last.index != RESYNC_INDEX and _place_of(last) > end:
+            self._check_snapshot(last, end)
             self._export_snapshot(self._lake, batch)
 
     def _check_snapshot(self, record: ExportRecord, end: _Place) -> None:
@@ -110,16 +109,17 @@ class LakeRecordsSink(BlockingSink):
                 "lost records"
             )
 
-    def _export_log(self, lake: Lake, batch: ExportBatch) -> None:
-        rows, end = _rows(batch), self._end_of(lake, batch.cluster)
+    def _export_log(self, lake: Lake, batch: ExportBatch, end: _Place) -> None:
+        rows = _rows(batch)
         is_new = _is_after(rows, end)
         new = rows.filter(is_new)
         self._check_epoch(new, end)
         missing = self._missing(lake, batch.cluster, rows.filter(pc.invert(is_new)), end)
         rows = pa.concat_tables([missing, new])
         if rows.num_rows:
-            _write(rows, _staged(lake.begin(lake.last_batch + 1), batch.cluster) / "log.parquet")
-            self._commit(lake, batch)
+            staged = _staged(lake.begin(lake.last_batch + 1), batch.cluster)
+            _write(rows, staged / "log.parquet")
+            self._commit(lake, batch, staged)
 
     def _check_epoch(self, new: pa.Table, end: _Place) -> None:
         """Raise SinkFailed if new rows leave out the beginning of their epoch: then a recovery has replaced
@@ -190,15 +190,14 @@ class LakeRecordsSink(BlockingSink):
             _write(_ends_of_snapshot(first), staged / "ends.parquet")
             for part in self._parts:
                 os.link(part, staged / part.name)  # they are needed again if the batch fails
-            self._commit(lake, batch)
+            self._commit(lake, batch, staged)
             self._forget_parts()
 
-    def _commit(self, lake: Lake, batch: ExportBatch) -> None:
+    def _commit(self, lake: Lake, batch: ExportBatch, staged: Path) -> None:
         small = self._small_files(lake, batch.cluster)
-        folded = small[:MOST_FOLDED] if len(small) >= MANY else []
+        folded = enough_to_fold(small)
         if folded:
-            folder = lake.staging / RECORDS / f"{CLUSTER_FOLDER}{batch.cluster}"
-            fold(folded, folder / "folded.parquet")
+            fold(folded, staged)
         end = max(_place_of(batch.records[-1]), self._end_of(lake, batch.cluster))
         new = lake.commit(lake.last_batch + 1, {}, {batch.cluster: end.offset}, folded)
         self._small[batch.cluster] = [*small[len(folded) :], *filter(is_small, new)]
@@ -251,7 +250,7 @@ def _write(rows: pa.Table, path: Path) -> None:
 
 
 class _Statistics(NamedTuple):
-    """What a file has: offsets, and the highest epoch."""
+    """The offsets in a file, and its highest epoch."""
 
     offsets: range
     last_epoch: int

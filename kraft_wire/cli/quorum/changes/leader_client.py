@@ -22,7 +22,7 @@ from kraft_wire.cli.quorum.connecting import check_given, led_quorum
 from kraft_wire.cli.quorum.history import GrowingHistory
 from kraft_wire.cli.quorum.patience import said_if_slow
 from kraft_wire.client.connection import Connector
-from kraft_wire.client.errors import QuorumError, QuorumUnreachable, reason_of
+from kraft_wire.client.errors import QuorumError, QuorumUnreachable, problems_text, reason_of
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.quorum_description import QuorumDescription
 from kraft_wire.client.settings import QuorumSettings
@@ -138,7 +138,7 @@ class LeaderClient:
 def _problem(error: QuorumError) -> str:
     if not isinstance(error, QuorumUnreachable):
         return str(error)
-    asked = "; ".join(f"{address}: {problem}" for address, problem in error.problems.items())
+    asked = problems_text(error.problems)
     return f"after it was sent, no leader answered in {error.waited_ms} ms: {asked}"
 
 

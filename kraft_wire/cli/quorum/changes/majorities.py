@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -88,6 +88,10 @@ def may_fail_text(number: int) -> str:
 
 def ids_text(keys: Collection[ReplicaKey]) -> str:
     return ", ".join(str(key.id) for key in sorted(keys)) or "none"
+
+
+def directory_ids_text(keys: Iterable[ReplicaKey]) -> str:
+    return ", ".join(str(key.directory_id) for key in keys)
 
 
 def replicas_of(replicas: Sequence[ReplicaDescription], node_id: int) -> list[ReplicaDescription]:

@@ -13,6 +13,7 @@ from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient
 from kraft_wire.cli.quorum.changes.majorities import (
     LIVE_WITHIN_MS,
     change_lines,
+    directory_ids_text,
     fetches,
     key_of,
     liveness_of,
@@ -67,11 +68,10 @@ def check_no_other_directory_votes(
                 f"once: run `kraft-wire quorum remove {node_id} --directory-id {old}` first"
             )
         if newcomers:
-            new = ", ".join(str(key.directory_id) for key in newcomers)
             raise Unfit(
-                f"node {node_id} votes with directory {old}, and {new} fetches, too. If the disk was "
-                f"replaced just now, try again in {LIVE_WITHIN_MS // 1000} seconds; otherwise two "
-                "controllers have this node.id: correct it"
+                f"node {node_id} votes with directory {old}, and {directory_ids_text(newcomers)} fetches, "
+                f"too. If the disk was replaced just now, try again in {LIVE_WITHIN_MS // 1000} seconds; "
+                "otherwise two controllers have this node.id: correct it"
             )
         raise Unfit(
             f"node {node_id} votes with directory {old}, and fetches; {directory_id} doesn't: check the node "

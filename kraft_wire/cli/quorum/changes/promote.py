@@ -11,7 +11,7 @@ from kraft_wire.cli.errors import EXIT_OK
 from kraft_wire.cli.quorum import Lags, Unfit
 from kraft_wire.cli.quorum.changes.kraft_version import check_voters_can_change
 from kraft_wire.cli.quorum.changes.leader_client import POLL_S, LeaderClient, leader_for_change
-from kraft_wire.cli.quorum.changes.majorities import fetches, key_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import directory_ids_text, fetches, key_of, replicas_of
 from kraft_wire.cli.quorum.changes.newcomer import (
     DEFAULT_MAX_LAG,
     DEFAULT_STEADY_MS,
@@ -138,7 +138,7 @@ def _observer(leader: LeaderClient, node_id: int, directory_id: Uuid | None, kee
 
 def _why_not_yet(described: QuorumDescription, node_id: int, found: Sequence[ReplicaKey]) -> str:
     if found:
-        ids = ", ".join(str(key.directory_id) for key in found)
+        ids = directory_ids_text(found)
         return f"{len(found)} observers with node id {node_id} fetch, with the directory ids {ids}."
     others = sorted({replica.id for replica in described.observers if fetches(described, replica)})
     return (
@@ -163,7 +163,7 @@ def _not_one(node_id: int, found: Sequence[ReplicaKey]) -> Lags | Unfit:
             f"no observer with node id {node_id} fetches from the leader: start it, and see its log. "
             "`kraft-wire quorum status` shows the nodes that fetch"
         )
-    ids = ", ".join(str(key.directory_id) for key in found)
+    ids = directory_ids_text(found)
     return Unfit(f"several observers have node id {node_id}, with directory ids {ids}: give --directory-id")
 
 

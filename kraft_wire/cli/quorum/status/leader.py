@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from kraft_wire.cli.quorum.changes.majorities import LIVE_WITHIN_MS, fetches, liveness_of, replicas_of
+from kraft_wire.cli.quorum.changes.majorities import (
+    LIVE_WITHIN_MS,
+    directory_ids_text,
+    fetches,
+    key_of,
+    liveness_of,
+    replicas_of,
+)
 from kraft_wire.cli.quorum.status.report import BROKER, ReplicaRow, StatusReport, known
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.client.survey import NodeAnswer
@@ -16,9 +23,12 @@ from kraft_wire.wire.address import Address
 
 
 class KnownOfLog(msgspec.Struct, frozen=True):
-    """What is known of the leader's log. ``registrations`` are the endpoints of controllers as texts by node
-    id, None if it isn't known which controllers are registered; ``addresses`` are theirs. ``brokers`` are
-    the endpoints of the brokers that are known."""
+    """What is known of the leader's log.
+
+    ``registrations`` has the endpoints of each registered controller, as texts, by node id. It is None if
+    nobody says which controllers are registered. ``addresses`` has the addresses of these controllers.
+    ``brokers`` has the endpoints of the known brokers.
+    """
 
     kraft_version: int | None = None
     registrations: Mapping[int, Sequence[str]] | None = None
@@ -128,7 +138,7 @@ def _twin_notes(described: QuorumDescription) -> Iterator[str]:
     for node_id in sorted({replica.id for replica in replicas}):
         fetching = [each for each in replicas_of(replicas, node_id) if fetches(described, each)]
         if len(fetching) > 1:
-            ids = ", ".join(str(replica.directory_id) for replica in fetching)
+            ids = directory_ids_text(map(key_of, fetching))
             yield (
                 f"node {node_id} fetches with {len(fetching)} directories: {ids}. Unless its disk was "
                 f"replaced in the last {LIVE_WITHIN_MS // 1000} seconds, two processes have this node.id: "
