@@ -28,8 +28,8 @@ REFUSED = "127.0.0.1:1"
 @pytest.fixture(scope="module")
 def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controllers]:
     with three_controllers(tmp_path_factory.mktemp("quorum")) as controllers:
-        controllers.leader()
         controllers.write(range(3))
+        controllers.all_fetch()
         yield controllers
 
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 
+from kraft_wire.cli.quorum.changes.majorities import liveness_of
 from kraft_wire.client.addresses import parse_addresses
 from kraft_wire.client.live_log import FETCH_BYTES, LiveLog, LogEnds
 from kraft_wire.client.quorum import QuorumClient
@@ -28,6 +29,7 @@ from tests.support.controller_process import (
     ServerProcess,
     formatted,
 )
+from tests.support.waiting import wait_until
 
 QUIET: Mapping[str, str] = {"metadata.max.idle.interval.ms": "0"}
 """Settings with which the controller writes no NoOpRecords."""
@@ -213,6 +215,10 @@ class Controllers:
         with QuorumClient(settings(*self.addresses.values())) as quorum:
             LiveLog(quorum).ends()
             return next(id for id, at in self.addresses.items() if at == str(quorum.answered_by))
+
+    def all_fetch(self) -> None:
+        """Wait until the leader counts every voter as live: a write is committed without the slowest one."""
+        wait_until(lambda: liveness_of(self.described()).may_fail == 1, "all voters to fetch")
 
     def described(self) -> QuorumDescription:
         """Return the quorum as its leader sees it."""

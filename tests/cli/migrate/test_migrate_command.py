@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from kraft_wire.cli import main
-from kraft_wire.cli.quorum.changes.majorities import liveness_of
 from kraft_wire.client.connection import DRAFT_SIGNS
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
@@ -37,10 +36,8 @@ REFUSED = "127.0.0.1:1"
 @pytest.fixture(scope="module")
 def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controllers]:
     with three_controllers(tmp_path_factory.mktemp("quorum")) as controllers:
-        controllers.leader()
         controllers.write(range(3))
-        with QuorumClient(settings_of(*controllers.addresses.values())) as client:
-            wait_until(lambda: liveness_of(client.describe_quorum()).may_fail == 1, "all voters to fetch")
+        controllers.all_fetch()
         yield controllers
 
 
@@ -129,6 +126,7 @@ def test_the_text(quorum: Controllers, capsys: Capture) -> None:
 
 def test_a_stopped_voter_is_in_the_way(tmp_path: Path, capsys: Capture) -> None:
     with three_controllers(tmp_path) as controllers:
+        controllers.all_fetch()
         stopped = min({1, 2, 3} - {controllers.leader()})
         controllers.kill(stopped)
         while True:
