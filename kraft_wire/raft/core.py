@@ -15,7 +15,7 @@ from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.effects import Effect, RoleChanged, VotersChanged
-from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
+from kraft_wire.raft.election import answer_votes, elections, follow_hints, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import (
     CanLead,
@@ -151,7 +151,7 @@ class RaftCore:
             elections.role_deadline_ms(quorum),
             duties.next_deadline_ms(quorum),
             voter_changes.next_deadline_ms(quorum),
-            quorum.hints.next_deadline_ms(quorum.now.monotonic_ms),
+            follow_hints.next_deadline_ms(quorum),
         )
         return min(deadline for deadline in deadlines if deadline is not None)
 

@@ -22,8 +22,7 @@ from kraft_wire.raft.roles import Resigned
 
 
 def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None:
-    """Announce the leader: to all voters at first, later to the voters that don't fetch, or are said to be
-    ahead."""
+    """Announce the leader: to all voters at first, later to the voters that don't fetch."""
     now_ms = quorum.now.monotonic_ms
     interval_ms = quorum.config.fetch_timeout_ms // 2
     for voter_id, due_ms in leadership.begin_epoch_due_ms.items():
@@ -31,13 +30,12 @@ def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None
             continue
         progress = leadership.voters[voter_id]
         fetches = progress.end_offset is not None and now_ms < progress.last_contact_ms + interval_ms
-        if fetches and voter_id not in leadership.said_to_be_ahead:
+        if fetches:
             leadership.begin_epoch_due_ms[voter_id] = progress.last_contact_ms + interval_ms
             continue
         peer = ready_voter(quorum, voter_id, BeginQuorumEpochRequest)
         if peer is not None:
             leadership.begin_epoch_due_ms[voter_id] = now_ms + interval_ms
-            leadership.said_to_be_ahead.discard(voter_id)
             quorum.send(peer, _begin_request(quorum, progress.key))
 
 

@@ -19,9 +19,6 @@ OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
 """An observer is known for this long after its last fetch, and may become a voter if it has caught up within
 this time."""
 
-ASK_AGAIN_MS: Final = 100
-"""The time between questions to a voter that is said to be ahead."""
-
 
 class ReplicaProgress(msgspec.Struct):
     """The progress of a replica, as its fetches show it. Wall-clock times are reported to administrators, -1
@@ -69,7 +66,6 @@ class Leadership:
     """
 
     __slots__ = (
-        "_asked_ms",
         "_own_key",
         "begin_epoch_due_ms",
         "epoch_start_offset",
@@ -77,7 +73,6 @@ class Leadership:
         "known_ends",
         "observers",
         "own",
-        "said_to_be_ahead",
         "static_voters",
         "voters",
     )
@@ -96,9 +91,6 @@ class Leadership:
         voters."""
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
-        self._asked_ms: dict[int, int] = {}
-        self.said_to_be_ahead: set[int] = set()
-        """The voters that get it even if they fetch: their answer has their epoch."""
         self.adopt(voters, now_ms)
 
     def adopt(self, voters: VoterSet, now_ms: int) -> None:
@@ -165,14 +157,6 @@ class Leadership:
         progress = self.voters.get(key.id) or self.observers.get(key)
         if progress is not None and progress.key.matches(key):
             progress.note_contact(now)
-
-    def ask(self, voter_id: int, now_ms: int) -> None:
-        """Ask a voter soon which epoch it is in, because somebody has named a higher one in its name."""
-        if voter_id in self.begin_epoch_due_ms and voter_id not in self.said_to_be_ahead:
-            due_ms = max(now_ms, self._asked_ms.get(voter_id, 0) + ASK_AGAIN_MS)
-            self._asked_ms[voter_id] = due_ms
-            self.begin_epoch_due_ms[voter_id] = min(due_ms, self.begin_epoch_due_ms[voter_id])
-            self.said_to_be_ahead.add(voter_id)
 
     def note_flush(self, end_offset: int) -> bool:
         """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is

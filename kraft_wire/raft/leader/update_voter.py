@@ -102,17 +102,14 @@ def _check_supports(quorum: QuorumState, voter: Voter) -> None:
 
 
 def _update_in_log(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Append the voters with this one's new entry. One that is ahead of the leader can't fetch that record,
-    so it may send what the log has already: then the leader asks it which epoch it is in."""
+    """Append the voters with this one's new entry, unless the log has it already."""
     voters = committed_voters(quorum.history, leadership.high_watermark)
     _check_supports(quorum, voter)
     try:
         changed = voters.with_updated(voter)
     except KeyError:
         raise ChangeRefused(ErrorCode.VOTER_NOT_FOUND, f"{voter.key} is not a voter") from None
-    if changed == voters:
-        leadership.ask(voter.key.id, quorum.now.monotonic_ms)
-    else:
+    if changed != voters:
         append.append_voters(quorum, changed)
 
 
