@@ -39,7 +39,7 @@ from kraft_wire.raft.events import (
     UpgradeKraftVersion,
 )
 from kraft_wire.raft.follower import install_snapshot, replicate
-from kraft_wire.raft.leader import append, kraft_version, serve_fetch, voter_changes
+from kraft_wire.raft.leader import append, kraft_version, serve_fetch, update_voter, voter_changes
 from kraft_wire.raft.leader.describe_quorum import fetching_observers
 from kraft_wire.raft.leader.serving import committed_epoch
 from kraft_wire.raft.log_state import LogState
@@ -90,6 +90,7 @@ class RaftCore:
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
         voter_changes.settle(quorum)
+        update_voter.end_questions(quorum)
         removed_leader.resign_if_removed(quorum)
         elections.resign_if_unable(quorum)
         stopping.stop_if_done(quorum)
@@ -380,6 +381,7 @@ def _abandon(quorum: QuorumState, event: RequestAbandoned) -> None:
     quorum.observers.abandon(event.token)
     quorum.doubts.abandon(event.token)
     voter_changes.abandon(quorum, event.token)
+    quorum.voter_questions.abandon(event.token)
 
 
 def _log_truncated(quorum: QuorumState, event: LogTruncated) -> None:

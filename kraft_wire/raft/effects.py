@@ -17,7 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
+from kraft_wire.raft.membership.voters import Endpoint, Endpoints, Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.roles import Role
 
 
@@ -220,6 +220,15 @@ class UpdateRefused(msgspec.Struct, frozen=True):
     error: ErrorCode
 
 
+class MoveRefused(msgspec.Struct, frozen=True):
+    """This leader refused to move a voter, in whose name somebody has asked for that: the voter still answers
+    where it is."""
+
+    voter: ReplicaKey
+    present: Endpoint
+    wanted: Endpoints
+
+
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
     """This node leads ``epoch``, whose first record is at ``epoch_start_offset``."""
 
@@ -268,6 +277,7 @@ Notice = (
     | HigherEpochRefused
     | JoinRefused
     | UpdateRefused
+    | MoveRefused
     | VotersChanged
     | ReadyToStop
 )

@@ -36,6 +36,7 @@ from kraft_wire.raft.events import Now
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.parked_fetches import ParkedFetches
 from kraft_wire.raft.leader.pending_change import PendingChange
+from kraft_wire.raft.leader.voter_questions import VoterQuestions
 from kraft_wire.raft.leader.waiting_observers import WaitingObservers
 from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
@@ -94,6 +95,7 @@ class QuorumState:
         self.has_heard_leader = False
         self.leader_behind = LeaderBehind()
         self.pending_change: PendingChange | None = None
+        self.voter_questions = VoterQuestions()
         self._recorded = durable.election
         self._highest_high_watermark: int | None = None
         self._rng = rng

@@ -3,7 +3,8 @@
 A voter whose entry is out of date sends UpdateRaftVoter. With kraft.version 0 every voter sends it once to
 each new leader. With controller.quorum.auto.join.enable, a controller that is no voter joins: it sends
 RemoveRaftVoter for its earlier directory, if that is a voter and not in use, then AddRaftVoter. A follower
-does this once in a fetch timeout at most, and not before the first one is over.
+does this once in a fetch timeout at most, and not before the first one is over. If somebody else changes its
+entry later, it corrects that at once.
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ def send_if_due(quorum: QuorumState, state: Follower) -> None:
     if quorum.now.monotonic_ms < state.following.next_membership_ms:
         return
     request = _wanted_request(quorum, state)
-    if request is not None:
-        leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
-        if leader is None or not quorum.outgoing.is_ready(leader, type(request), quorum.now.monotonic_ms):
-            return
-        quorum.send(leader, request)
-        if isinstance(request, RemoveRaftVoterRequest):
-            state.following.earlier_directory = None  # it is asked for again before another removal
+    leader = peer_at(quorum, state.leader_id, state.leader_endpoints)
+    if request is None or leader is None:
+        return
+    if not quorum.outgoing.is_ready(leader, type(request), quorum.now.monotonic_ms):
+        return
+    quorum.send(leader, request)
+    if isinstance(request, RemoveRaftVoterRequest):
+        state.following.earlier_directory = None  # it is asked for again before another removal
     state.following.next_membership_ms = quorum.now.monotonic_ms + quorum.config.fetch_timeout_ms
 
 
@@ -67,7 +69,8 @@ def _wanted_request(quorum: QuorumState, state: Follower) -> Message | None:
     config, voters = quorum.config, quorum.history.voters
     is_dynamic = quorum.history.kraft_version >= 1
     if quorum.is_voter:
-        is_due = is_stale(quorum) if is_dynamic else not state.following.has_updated_leader
+        is_wrong = is_stale(quorum) and quorum.are_voters_committed  # only then may it change again
+        is_due = is_wrong if is_dynamic else not state.following.has_updated_leader
         return update_request(quorum, quorum.epoch) if is_due else None
     if not (is_dynamic and config.auto_join):
         return None

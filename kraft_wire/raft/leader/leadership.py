@@ -9,6 +9,7 @@ import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
+from kraft_wire.raft.leader.voter_moves import VoterMoves
 from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_contact_ms
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 
@@ -71,6 +72,7 @@ class Leadership:
         "epoch_start_offset",
         "high_watermark",
         "known_ends",
+        "moves",
         "observers",
         "own",
         "static_voters",
@@ -91,6 +93,7 @@ class Leadership:
         voters."""
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
+        self.moves = VoterMoves()
         self.adopt(voters, now_ms)
 
     def adopt(self, voters: VoterSet, now_ms: int) -> None:

@@ -10,9 +10,11 @@ from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
+from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
+from kraft_wire.wire.address import Address
 
 log = get_logger(__name__)
 
@@ -126,6 +128,17 @@ class NodeReports:
                 advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
             )
 
+    def _refused_move(self, effect: fx.MoveRefused) -> None:
+        log.warning(
+            "move of a voter refused",
+            voter=str(effect.voter),
+            present=_address(effect.present),
+            wanted=", ".join(map(_address, effect.wanted)),
+            advice="the voter has moved within ten minutes, and still answers at its present address. If it"
+            " shall move, let nothing answer there; if it shall not, somebody uses its name: let only"
+            " controllers and brokers reach this port",
+        )
+
     def _records(self, effect: nx.RecordsAppended) -> None:
         report_records(effect.records, effect.request, effect.response)
 
@@ -134,6 +147,10 @@ class NodeReports:
 
     def _problem(self, effect: Problem) -> None:
         report_problem(effect)
+
+
+def _address(endpoint: Endpoint) -> str:
+    return str(Address(endpoint.host, endpoint.port))
 
 
 def _is_taken(loaded: StateLoaded, effects: Sequence[nx.NodeEffect]) -> bool:
@@ -154,6 +171,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.HigherEpochRefused: NodeReports._refused_epoch,
     fx.JoinRefused: NodeReports._refused_entry,
     fx.UpdateRefused: NodeReports._refused_entry,
+    fx.MoveRefused: NodeReports._refused_move,
     fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,

@@ -12,7 +12,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.change import MOST_ENDPOINTS
 from kraft_wire.raft.membership.voters import Endpoint, VersionRange
 from kraft_wire.wire.address import LONGEST_NAME
-from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
+from tests.raft.core_quorum import ONE_WAY_MS, PORT, CoreQuorum, QuorumNode
 from tests.raft.lone_node import LISTENER
 from tests.raft.membership.reconfiguration import (
     Asked,
@@ -155,11 +155,14 @@ def test_update_voter_without_fenced_previous_leaders() -> None:
 
 
 def test_update_voter_with_kraft_version_0() -> None:
-    """The leader remembers the entry: the log has none."""
+    """The leader remembers the entry: the log has none. First it asks the voter for its directory id."""
     quorum = with_observers(3, 0, kraft_version=0)
     leader, voter = quorum.leader, quorum.followers()[0]
     end_offset = leader.end_offset
-    assert _ask(quorum, voter).error is ErrorCode.NONE
+    asked = _ask(quorum, voter)
+    assert not asked.is_answered
+    quorum.run_until(lambda: asked.is_answered, within_ms=2 * ONE_WAY_MS)
+    assert asked.error is ErrorCode.NONE
     assert leader.end_offset == end_offset
     assert known_keys(leader)[voter.id] == voter.config.replica_key
 
