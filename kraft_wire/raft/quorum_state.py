@@ -17,6 +17,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
 from kraft_wire.raft.door.raises import Raises
+from kraft_wire.raft.door.report_limit import ReportLimit
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
     CancelRequest,
@@ -91,6 +92,8 @@ class QuorumState:
         self.doubts = Doubts()
         self.hints = Hints()
         self.raises = Raises()
+        self.refused_raises = ReportLimit()
+        self.refused_moves = ReportLimit()
         self.last_heard_ms = 0
         self.has_heard_leader = False
         self.leader_behind = LeaderBehind()

@@ -13,7 +13,10 @@ import pytest
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import describe_quorum_request
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from kraft_wire.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
@@ -21,6 +24,7 @@ from kraft_wire.raft.membership.voters import ReplicaKey
 from tests.support import forged_requests
 from tests.support.controller_process import Client, ControllerProcess, formatted
 from tests.support.forged_requests import ANYBODY
+from tests.support.impostor import impostor
 from tests.support.live_quorum import Controllers, three_controllers
 
 TOPIC = "__cluster_metadata"
@@ -128,6 +132,39 @@ def test_a_forged_announcement_redirects_nobody(tmp_path: Path) -> None:
         controllers.write(range(3, 6))
         assert not visits
         assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
+
+
+def test_a_voter_whose_place_somebody_takes_stays_a_voter(tmp_path: Path) -> None:
+    """UpdateRaftVoter sends the leader to a program that says that this voter leads. All are told so, too."""
+    with quorum(tmp_path) as (controllers, clients, epoch):
+        controllers.all_fetch()
+        leader = controllers.leader()
+        id = min(set(clients) - {leader})
+        voter = ReplicaKey(id, Uuid(bytes([id] * 16)))
+        asked = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+        versions = clients[leader].call(asked, 4, ApiVersionsResponse)
+        with impostor(voter.id, epoch + 1, versions) as running:
+            for number in range(40):
+                moved = forged_requests.update(epoch, voter, running.port)
+                answer = clients[leader].call(moved, 0, UpdateRaftVoterResponse)
+                assert number or ErrorCode.of(answer.error_code) is ErrorCode.NONE
+                claim = forged_requests.begin(epoch + 1, voter.id, [running.port])
+                last = (epoch, 2**40)
+                vote = forged_requests.vote(epoch + 1, voter, last, pre_vote=number % 2 == 0)
+                _forge(clients, [(claim, 1)])
+                _forge({leader: clients[leader]}, [(vote, 2)])
+            assert set(running.asked) <= {ApiVersionsRequest}
+        controllers.write(range(3, 6))
+        assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
+        described = controllers.described()
+        assert [f"{each.host}:{each.port}" for each in described.endpoints[voter.id]] == [
+            controllers.addresses[voter.id]
+        ]
+        controllers.processes[leader].wait_for("move of a voter refused")
+        for id in clients:
+            controllers.kill(id)
+            controllers.start_one(id)
+            controllers.write(range(6, 9))
 
 
 def test_a_forged_resignation_ends_no_leader(tmp_path: Path) -> None:

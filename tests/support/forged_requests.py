@@ -10,6 +10,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.messages import begin_quorum_epoch_request as begin_request
 from kraft_wire.protocol.messages import end_quorum_epoch_request as end_request
 from kraft_wire.protocol.messages import fetch_request, fetch_snapshot_request, vote_request
+from kraft_wire.protocol.messages import update_raft_voter_request as update_request
 from kraft_wire.raft.membership.voters import ReplicaKey
 
 ANYBODY: Final = ReplicaKey(-1)
@@ -133,4 +134,18 @@ def fetch_snapshot(
     topic = fetch_snapshot_request.TopicSnapshot(name=CLUSTER_METADATA, partitions=[partition])
     return fetch_snapshot_request.FetchSnapshotRequest(
         cluster_id=cluster_id, replica_id=replica.id, max_bytes=4096, topics=[topic]
+    )
+
+
+def update(epoch: int, voter: ReplicaKey, port: int) -> update_request.UpdateRaftVoterRequest:
+    """Return the UpdateRaftVoter of a voter that is at this port of loopback now."""
+    return update_request.UpdateRaftVoterRequest(
+        cluster_id=None,
+        current_leader_epoch=epoch,
+        voter_id=voter.id,
+        voter_directory_id=voter.directory_id,
+        listeners=[update_request.Listener(name="CONTROLLER", host="127.0.0.1", port=port)],
+        kraft_version_feature=update_request.KRaftVersionFeature(
+            min_supported_version=0, max_supported_version=1
+        ),
     )

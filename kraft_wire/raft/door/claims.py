@@ -29,7 +29,7 @@ def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
     now_ms = quorum.now.monotonic_ms
     if is_believed(quorum, caller) and quorum.raises.take(now_ms):
         return True
-    if quorum.raises.may_report(now_ms):
+    if quorum.refused_raises.may_report(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))
     return False
 

@@ -6,17 +6,15 @@ from typing import Final
 
 MOST_AT_ONCE: Final = 5
 EVERY_MS: Final = 200
-REPORT_EVERY_MS: Final = 1000
 
 
 class Raises:
     """Up to ``MOST_AT_ONCE`` raises, then one each ``EVERY_MS``: elections need fewer."""
 
-    __slots__ = ("_full_at_ms", "_next_report_ms")
+    __slots__ = ("_full_at_ms",)
 
     def __init__(self) -> None:
         self._full_at_ms = 0
-        self._next_report_ms = 0
 
     def has_room(self, now_ms: int) -> bool:
         """Whether another raise is allowed now."""
@@ -27,11 +25,4 @@ class Raises:
         if not self.has_room(now_ms):
             return False
         self._full_at_ms = max(self._full_at_ms, now_ms) + EVERY_MS
-        return True
-
-    def may_report(self, now_ms: int) -> bool:
-        """Whether a refused raise should be reported: one in a second is enough."""
-        if now_ms < self._next_report_ms:
-            return False
-        self._next_report_ms = now_ms + REPORT_EVERY_MS
         return True

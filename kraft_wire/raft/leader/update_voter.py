@@ -178,7 +178,7 @@ def _check_answer(quorum: QuorumState, voter: Voter, *, is_there: bool) -> None:
             raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} does not answer at its address")
     elif is_there:
         here = _present(quorum, voter)
-        if here is not None and quorum.raises.may_report(quorum.now.monotonic_ms):
+        if here is not None and quorum.refused_moves.may_report(quorum.now.monotonic_ms):
             quorum.emit(MoveRefused(voter.key, here, voter.endpoints))
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key} still answers at its present address")
 

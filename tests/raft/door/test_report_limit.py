@@ -1,0 +1,12 @@
+"""Refusals are reported now and then."""
+
+from __future__ import annotations
+
+from kraft_wire.raft.door.report_limit import REPORT_EVERY_MS, ReportLimit
+
+
+def test_a_refusal_is_reported_once_a_second() -> None:
+    limit = ReportLimit()
+    assert limit.may_report(0)
+    assert not limit.may_report(REPORT_EVERY_MS - 1)
+    assert limit.may_report(REPORT_EVERY_MS)
