@@ -25,10 +25,13 @@ import msgspec
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.response_header import ResponseHeader
+from kraft_wire.protocol.registry import response_class
 from kraft_wire.security.sasl import Conversation
 from kraft_wire.wire.dialect import Dialect, Form
+from kraft_wire.wire.entry_count import check_entry_count
 from kraft_wire.wire.framing import FrameReader, frame
-from kraft_wire.wire.headers import decode_response, encode_request
+from kraft_wire.wire.headers import decode_response, encode_request, response_header_version
 from kraft_wire.wire.opening import Steps, opening
 from kraft_wire.wire.served_versions import ServedVersions
 
@@ -75,7 +78,8 @@ class ClientSide:
     """A state machine: opening (versions, then authentication with a ``conversation``), then requests.
 
     A caller that knows the versions may skip the opening and give one to each ``send``. A peer that speaks
-    the ``dialect`` gets requests in its forms.
+    the ``dialect`` gets requests in its forms. A response with more than ``max_answer_entries`` isn't
+    decoded.
     """
 
     def __init__(
@@ -86,9 +90,11 @@ class ClientSide:
         *,
         first_correlation_id: int = 0,
         dialect: Dialect | None = None,
+        max_answer_entries: int | None = None,
     ) -> None:
         self._client_id = client_id
         self._dialect = dialect
+        self._max_answer_entries = max_answer_entries
         self._conversation = conversation
         self._correlation_id = first_correlation_id
         self._frames = FrameReader(max_frame_bytes)
@@ -133,8 +139,8 @@ class ClientSide:
     def next_event(self) -> Event | None:
         """Return the next event, or None until more bytes arrive.
 
-        Raises ProtocolError for anything but the response that is due, and AuthenticationFailed during the
-        opening.
+        Raises ProtocolError for anything but the response that is due, TooManyEntries (another one) for one
+        that is too large, and AuthenticationFailed during the opening.
         """
         whole = self._frames.next_frame()
         if whole is None:
@@ -142,6 +148,7 @@ class ClientSide:
         call = self._in_flight[0] if self._in_flight and len(whole) >= _CORRELATION_ID.size else None
         if call is None or _CORRELATION_ID.unpack_from(whole)[0] != call.correlation_id:
             raise self._unexpected(whole)
+        self._check_entries(call, whole)
         if self._opening is not None:
             return self._continue(self._opening, whole)
         assert call.request_id is not None, "the opening is over"
@@ -177,6 +184,15 @@ class ClientSide:
         self._in_flight.append(InFlight(correlation_id, request.API_KEY, version, request_id, form))
         self._correlation_id = (correlation_id + 1) % CORRELATION_ID_LIMIT
         return data
+
+    def _check_entries(self, call: InFlight, whole: bytes) -> None:
+        """Raise TooManyEntries for a response with more entries than are allowed."""
+        if self._max_answer_entries is None:
+            return
+        cls = response_class(call.api_key) if call.form is None else call.form.response_class
+        header_version = response_header_version(call.api_key, call.version)
+        _, position = ResponseHeader.decode_from(whole, header_version, 0)
+        check_entry_count(cls, whole, call.version, position, self._max_answer_entries)
 
     def _unexpected(self, whole: bytes) -> UnexpectedResponse:
         """Say why this frame is not the response that is due."""

@@ -1,6 +1,6 @@
-"""Count the entries of a request, which are the elements of its arrays in all, without decoding it.
+"""Count the entries of a message, which are the elements of its arrays in all, without decoding it.
 
-A byte or two are enough for an entry, but a decoded one takes a hundred. So a request is counted before it is
+A byte or two are enough for an entry, but a decoded one takes a hundred. So a message is counted before it is
 decoded, unless it is too short for so many entries. The count stops at a limit: an array counts in full
 before its first element is looked at. Of the broker ids that a client assigns to a partition, which are
 decoded all at once, ``IDS_AN_ENTRY`` count as one entry.
@@ -40,7 +40,7 @@ _FIXED_LENGTH_BYTES: Final = 2
 _UNKNOWN_TAG_BYTES: Final = 2
 """An unknown tagged field, which is kept and counts as an entry: its tag, and the size of nothing."""
 _NO_ENTRIES: Final = 1 << 62
-"""The least bytes of an entry if there are no arrays: no request is so long."""
+"""The least bytes of an entry if there are no arrays: no message is so long."""
 _NULL: Final = 0x80
 """From this first byte on, a struct that can be null is null."""
 _NULL_TAGGED: Final = 1 << 31
@@ -48,19 +48,20 @@ _NULL_TAGGED: Final = 1 << 31
 
 
 class TooManyEntries(ProtocolError):
-    """A request has more entries than are allowed."""
+    """A message has more entries than are allowed."""
 
     def __init__(self, name: str, count: int, limit: int) -> None:
+        advice = f": split the request (for most requests {LIMIT_KEY} is the limit)"
         super().__init__(
-            f"{name} has {count} entries or more in all its arrays, and {LIMIT_KEY} allows {limit}: "
-            "split the request"
+            f"{name} has {count} entries or more in all its arrays, and {limit} are allowed"
+            f"{advice if name.endswith('Request') else ''}"
         )
 
 
 def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, limit: int) -> None:
-    """Raise TooManyEntries if the request that begins at ``pos`` has more than ``limit`` entries.
+    """Raise TooManyEntries if the message that begins at ``pos`` has more than ``limit`` entries.
 
-    Of a malformed request those entries count that come before the fault, which the decoder will name.
+    Of a malformed message those entries count that come before the fault, which the decoder will name.
     """
     size = len(data) - pos
     if size <= limit or size <= limit * _least_entry_bytes(cls, version):
@@ -75,7 +76,7 @@ def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, l
 
 @cache
 def _least_entry_bytes(cls: type[Structure], version: int) -> int:
-    """Return how many bytes an entry has at least, in the array of a request with the smallest elements."""
+    """Return how many bytes an entry has at least, in the array of a message with the smallest elements."""
     fields = [field for field in cls.FIELDS if field.is_present(version)]
     own = [_least_element_bytes(field, version) * elements_an_entry(field) for field in fields if field.array]
     inner = [_least_entry_bytes(field.struct, version) for field in fields if field.struct is not None]
@@ -111,7 +112,7 @@ def _least_bytes(cls: type[Structure], version: int) -> int:
 
 
 class Walk:
-    """A walk through the bytes of one request. ``left`` is how many entries it may still have."""
+    """A walk through the bytes of one message. ``left`` is how many entries it may still have."""
 
     __slots__ = ("data", "left", "limit", "name")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS
-from kraft_wire.controller.decision.api_table import SMALL_REQUEST_BYTES, Api
+from kraft_wire.controller.decision.api_table import SMALL_REQUEST_BYTES, SMALL_REQUEST_ENTRIES, Api
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -22,6 +22,8 @@ from kraft_wire.protocol.messages.assign_replicas_to_dirs_request import TopicDa
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Listener
 from kraft_wire.protocol.messages.fetch_request import FetchRequest, ForgottenTopic
+from kraft_wire.protocol.messages.update_raft_voter_request import Listener as VoterListener
+from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries, check_entry_count
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
@@ -68,8 +70,9 @@ def test_other_requests_of_brokers_have_the_limit_of_clients(request_: Message) 
 def test_a_low_limit_is_for_clients_only(api: Api) -> None:
     """Otherwise no leader could be elected, and no broker be registered."""
     is_clients = not api.is_from_cluster or api.name == "Fetch"
-    assert api.max_entries(100) == (100 if is_clients else MAX_REQUEST_ENTRIES * api.entries_factor)
-    assert api.max_entries(2 * MAX_REQUEST_ENTRIES) == 2 * MAX_REQUEST_ENTRIES * api.entries_factor
+    most = SMALL_REQUEST_ENTRIES if api.is_small else MAX_REQUEST_ENTRIES * api.entries_factor
+    assert api.max_entries(100) == (100 if is_clients else most)
+    assert api.max_entries(2 * MAX_REQUEST_ENTRIES) == (most if api.is_small else 2 * most)
 
 
 GROW_WITH_THE_CLUSTER = {
@@ -104,6 +107,14 @@ def test_a_broker_with_a_thousand_directories_can_register() -> None:
         log_dirs=(Uuid.ONE,) * 1_000, listeners=[Listener(host="b" * 250)] * 1_000
     )
     assert len(request.encode(api.max_version)) < api.max_bytes
+    check(request)
+
+
+def test_a_voter_with_thousands_of_listeners_is_not_decoded() -> None:
+    """All controllers would wait for tens of milliseconds, each time."""
+    voter = UpdateRaftVoterRequest(listeners=[VoterListener(f"L{n}", "h", 1) for n in range(3_001)])
+    with pytest.raises(TooManyEntries, match="3000 are allowed"):
+        check(voter)
 
 
 def test_votes_and_registrations_are_of_the_cluster() -> None:

@@ -21,7 +21,7 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.heartbeat_request import HeartbeatRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
-from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.protocol.messages.vote_response import NodeEndpoint, VoteResponse
 from kraft_wire.protocol.registry import request_class
 from kraft_wire.wire.client_side import (
     CORRELATION_ID_LIMIT,
@@ -32,6 +32,7 @@ from kraft_wire.wire.client_side import (
     ToSend,
     UnexpectedResponse,
 )
+from kraft_wire.wire.entry_count import TooManyEntries
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import API_VERSIONS_KEY, decode_request_header, encode_response
 from kraft_wire.wire.served_versions import VersionsRefused
@@ -149,6 +150,26 @@ def test_requests_before_the_end_of_the_opening_are_an_error_of_the_caller() -> 
     client.begin()
     with pytest.raises(AssertionError):
         client.send(VoteRequest(), 1)
+
+
+def test_an_opening_with_too_many_versions_ends() -> None:
+    """A million of them would keep everybody else waiting for a second."""
+    client = ClientSide("me", MAX_FRAME_BYTES, max_answer_entries=len(SERVED))
+    client.begin()
+    client.receive(response(API_VERSIONS_KEY, 4, 0, versions({**SERVED, 1000: (0, 0)})))
+    with pytest.raises(TooManyEntries, match="ApiVersionsResponse has 4 entries"):
+        client.next_event()
+
+
+def test_a_response_with_too_many_entries_is_not_decoded() -> None:
+    client = ClientSide("me", MAX_FRAME_BYTES, max_answer_entries=len(SERVED))
+    client.begin()
+    assert event(client, response(API_VERSIONS_KEY, 4, 0, versions())) == Ready()
+    client.send(VoteRequest())
+    nodes = [NodeEndpoint(node_id=number, host="h", port=1) for number in range(4)]
+    client.receive(response(VOTE, 1, 1, VoteResponse(node_endpoints=nodes)))
+    with pytest.raises(TooManyEntries, match="VoteResponse has 4 entries"):
+        client.next_event()
 
 
 # Requests.

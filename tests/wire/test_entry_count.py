@@ -103,7 +103,7 @@ def test_the_count_is_that_of_the_decoded_request(api: Any) -> None:
         count = entries(request, version)
         check_entry_count(api.request_class, data, version, 4, count)
         if count:
-            with pytest.raises(TooManyEntries, match=f"allows {count - 1}: split the request"):
+            with pytest.raises(TooManyEntries, match=f"{count - 1} are allowed: split the request"):
                 check_entry_count(api.request_class, data, version, 4, count - 1)
 
 

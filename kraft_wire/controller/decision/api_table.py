@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
 
 SMALL_REQUEST_BYTES: Final = 1024 * 1024
+SMALL_REQUEST_ENTRIES: Final = 3000
+"""A broker with 1,000 log directories names them all in its registration."""
 """The most bytes of a request that doesn't grow with the cluster. A thousand listeners or log directories
 fit."""
 
@@ -125,6 +127,8 @@ class Api(msgspec.Struct, frozen=True):
         """
         is_clients = not self.is_from_cluster or self.name == "Fetch"
         of_this = of_clients if is_clients else max(of_clients, MAX_REQUEST_ENTRIES)
+        if self.is_small:
+            return min(of_this, SMALL_REQUEST_ENTRIES)
         return of_this * self.entries_factor
 
     @property

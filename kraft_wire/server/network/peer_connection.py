@@ -29,6 +29,8 @@ from kraft_wire.wire.traffic import Traffic
 
 RECEIVE_BYTES: Final = 256 * 1024
 CONNECT_PATIENCE_S: Final = 0.5
+MAX_ANSWER_ENTRIES: Final = 10_000
+"""A description of a quorum with all the observers that a leader remembers has 2,000."""
 """After this time an attempt to connect gets no further requests. If its packets were lost, a new attempt
 may succeed long before the system sends them again."""
 
@@ -69,7 +71,9 @@ class PeerConnection:
         self._answered = answered
         self._failed = failed
         self._unreachable = unreachable
-        self._wire = ClientSide(client_id, max_frame_bytes, dialect=dialect)
+        self._wire = ClientSide(
+            client_id, max_frame_bytes, dialect=dialect, max_answer_entries=MAX_ANSWER_ENTRIES
+        )
         self._waiting: deque[Waiting] = deque()
         self._send_wanted = trio.Event()
         self._arrivals: select.poll | None = None
