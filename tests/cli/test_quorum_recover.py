@@ -858,7 +858,7 @@ def test_files_and_words_that_are_wrong(lost: Lost, tmp_path: Path, capsys: Capt
     assert recover("plan", tmp_path / "missing.json", "--output", tmp_path / "new") == 5
     for voters in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
         assert recover("plan", lost.collected, "--output", tmp_path / "new", "--voters", voters) == 2
-    for endpoints in ("nobody@h:1", "1@nowhere", "1@h:1,1@h:2", ","):
+    for endpoints in ("nobody@h:1", "1@nowhere", "1@[::1:9093", "1@::1]:9093", "1@h:1,1@h:2", ","):
         assert recover("plan", lost.collected, "--output", tmp_path / "new", "--endpoints", endpoints) == 2
     assert not (tmp_path / "new").exists()
     assert recover("verify", tmp_path / "missing") == 5

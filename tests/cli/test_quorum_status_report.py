@@ -207,6 +207,16 @@ def test_a_lagging_log_does_not_differ() -> None:
     assert ([row.lag for row in report.replicas], report.split) == ([0, 21], "")
 
 
+def test_two_folders_of_one_replica_are_copies() -> None:
+    """Both processes vote in one name: one leader too many can come of that."""
+    directory = str(Uuid(bytes([1] * 16)))
+    folders = [FolderEvidence(path, "a cluster", id, directory) for path, id in (("/1", 1), ("/2", 2))]
+    assert not any("copies" in note for note in report_of_folders(folders).notes)
+    folders = [FolderEvidence(path, "a cluster", 1, directory) for path in ("/1", "/copy")]
+    (note, _) = report_of_folders(folders).notes
+    assert note.startswith("/1 and /copy are copies: both are node 1 with directory ")
+
+
 def test_addresses_that_nobody_has_any_more_lead_to_recover() -> None:
     old = {1: Address("old1", 1), 2: Address("old2", 1)}
     moved = [

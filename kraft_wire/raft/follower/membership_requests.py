@@ -41,6 +41,9 @@ EXPECTED_ERRORS = frozenset(
 )
 """The answers after which a node that wants to change its entry only has to try again, or needn't."""
 
+MANY_VAIN_JOINS = 5
+"""Ten seconds with the default fetch timeout."""
+
 
 def send_if_due(quorum: QuorumState, state: Follower) -> None:
     """Send the request that is due, if one is."""
@@ -134,10 +137,21 @@ def _note_updated(quorum: QuorumState) -> None:
 def handle_join_response(
     quorum: QuorumState, call: Call, response: AddRaftVoterResponse | RemoveRaftVoterResponse
 ) -> None:
-    """Report an answer that an operator has to act on."""
+    """Report an answer that an operator has to act on: also one that only asks to try again, if it comes
+    again and again."""
     error = ErrorCode.of(response.error_code)
-    if error not in EXPECTED_ERRORS:
-        quorum.emit(JoinRefused(call.peer.id, error, response.error_message or ""))
+    if error in EXPECTED_ERRORS and not _comes_again(quorum, error):
+        return
+    quorum.emit(JoinRefused(call.peer.id, error, response.error_message or ""))
+
+
+def _comes_again(quorum: QuorumState, error: ErrorCode) -> bool:
+    """Whether this is one of many answers in a row that ask to try again."""
+    if not isinstance(quorum.state, Follower):
+        return False
+    following = quorum.state.following
+    following.vain_joins = 0 if error is ErrorCode.NONE else following.vain_joins + 1
+    return following.vain_joins >= MANY_VAIN_JOINS
 
 
 def handle_join_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:

@@ -15,7 +15,8 @@ from kraft_wire.protocol.messages.describe_quorum_response import (
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.raft.effects import JoinRefused, SendRequest
-from tests.raft.core_quorum import CoreQuorum, QuorumNode
+from kraft_wire.raft.follower.membership_requests import MANY_VAIN_JOINS
+from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.membership.played_leader import PlayedLeader
 from tests.raft.membership.reconfiguration import (
     all_know,
@@ -144,3 +145,17 @@ def test_a_refusal_is_reported_and_tried_again() -> None:
     quorum.run_until(lambda: any(isinstance(effect, JoinRefused) for effect in node.effects))
     node.versions = fit
     quorum.run_until(lambda: all_know(quorum, 1, 2, 3, 4))
+
+
+def test_a_node_that_its_leader_does_not_reach_reports_that_after_a_while() -> None:
+    """Each single answer only asks to try again."""
+    quorum = with_observers(3, 1, auto_join=True)
+    node = quorum.nodes[4]
+    quorum.unroutable |= {(leader, node.id) for leader in (1, 2, 3)}
+    node.crash()
+    node.start()
+    quorum.run_until(lambda: any(isinstance(effect, JoinRefused) for effect in node.effects))
+    refusal = next(effect for effect in node.effects if isinstance(effect, JoinRefused))
+    assert refusal.text.startswith(f"node 4 did not answer at node-4:{PORT}: ")
+    asked = [key for key in _api_keys(node) if key == AddRaftVoterRequest.API_KEY]
+    assert len(asked) == MANY_VAIN_JOINS

@@ -104,6 +104,8 @@ def parse_new_addresses(text: str) -> list[NewAddress]:
         listener, mark, address = rest.rpartition("://")
         if not at or not (id_text.isascii() and id_text.isdigit()):
             raise UsageError(f"--endpoints: {entry!r} is not ID@HOST:PORT")
+        if address.startswith("[") != ("]:" in address):
+            raise UsageError(f"--endpoints: {address!r} has only one of the brackets of [IPv6]:PORT")
         try:
             host, port = parse_host_port(address)
         except BadAddress as error:

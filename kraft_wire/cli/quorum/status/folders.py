@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from kraft_wire.cli.quorum.status.report import ReplicaRow, StatusReport, history_rows, known, latest_leader
@@ -23,6 +23,7 @@ def report_of_folders(found: Sequence[FolderEvidence]) -> StatusReport:
         high_watermark=max(folder.committed_offset for folder in found) or None,
         history=history_rows(latest.history),
     )
+    report.notes = list(_copies(found))
     report.split = _split_between(found)
     if report.split:
         report.high_watermark = None
@@ -59,6 +60,16 @@ def _split_between(found: Sequence[FolderEvidence]) -> str:
                 + end_of_split(max(one.kraft_version, other.kraft_version))
             )
     return ""
+
+
+def _copies(found: Sequence[FolderEvidence]) -> Iterator[str]:
+    """Warn of folders of one replica."""
+    for one, other in combinations(found, 2):
+        if one.directory_id and (one.node_id, one.directory_id) == (other.node_id, other.directory_id):
+            yield (
+                f"{one.folder} and {other.folder} are copies: both are node {one.node_id} with directory "
+                f"{one.directory_id}. Run a controller on one of them only, or both vote as one"
+            )
 
 
 def _folder_row(folder: FolderEvidence, latest: FolderEvidence, voter: KnownVoter | None) -> ReplicaRow:
