@@ -286,6 +286,14 @@ def test_controllers_that_can_not_be_asked_are_named_and_whether_they_are_still_
     ]
 
 
+def test_a_voter_that_hangs_may_still_count_as_live() -> None:
+    at = Address("c2", 1)
+    report = StatusReport()
+    note_silent(report, described(LIVE), [NodeAnswer(at, "no answer in 3 s", is_mute=True)], {at: 2})
+    (note,) = report.notes
+    assert note.endswith('so "May fail" still counts it')
+
+
 def test_without_a_leader_controllers_still_say_whether_they_join() -> None:
     answer = NodeAnswer(Address("c1", 1), epoch=3, registrations={1: Address("c1", 1), 2: Address("c2", 1)})
     rows = report_of_answers([answer], {1: True}).replicas

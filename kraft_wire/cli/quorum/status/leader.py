@@ -114,7 +114,7 @@ def note_silent(
             continue
         id = ids.get(answer.address)
         who = str(answer.address) if id is None else f"node {id}, {answer.address},"
-        counts = answer.is_silent and any(
+        counts = (answer.is_silent or answer.is_mute) and any(
             fetches(described, voter) for voter in described.voters if voter.id == id
         )
         still = (
