@@ -15,7 +15,7 @@ from kraft_wire.raft import duties, retention, rpcs
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.effects import Effect, RoleChanged, VotersChanged
-from kraft_wire.raft.election import answer_votes, elections, follow_hints, removed_leader, stopping
+from kraft_wire.raft.election import answer_votes, elections, removed_leader, stopping
 from kraft_wire.raft.errors import InvariantViolated, NotLeader
 from kraft_wire.raft.events import (
     CanLead,
@@ -90,10 +90,10 @@ class RaftCore:
         rpcs.expire_requests(quorum)
         elections.on_deadline(quorum)
         voter_changes.settle(quorum)
-        update_voter.end_questions(quorum)
         removed_leader.resign_if_removed(quorum)
         elections.resign_if_unable(quorum)
         stopping.stop_if_done(quorum)
+        update_voter.end_questions(quorum)
         quorum.record_leader()
         answer_votes.settle_doubts(quorum)
         if quorum.history.voters is not voters:
@@ -152,7 +152,7 @@ class RaftCore:
             elections.role_deadline_ms(quorum),
             duties.next_deadline_ms(quorum),
             voter_changes.next_deadline_ms(quorum),
-            follow_hints.next_deadline_ms(quorum),
+            quorum.hints.next_deadline_ms(quorum.now.monotonic_ms),
         )
         return min(deadline for deadline in deadlines if deadline is not None)
 

@@ -17,8 +17,9 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from kraft_wire.raft.membership.voters import Endpoint, Endpoints, Peer, ReplicaKey, VoterSet
+from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.roles import Role
+from kraft_wire.wire.address import Address
 
 
 class AppendBatch(msgspec.Struct, frozen=True):
@@ -221,12 +222,13 @@ class UpdateRefused(msgspec.Struct, frozen=True):
 
 
 class MoveRefused(msgspec.Struct, frozen=True):
-    """This leader refused to move a voter, in whose name somebody has asked for that: the voter still answers
-    where it is."""
+    """This leader refused to move a voter, in whose name somebody asked for that. Either the voter doesn't
+    answer at the wanted address, or ``is_at_present``: it still answers at the present one."""
 
     voter: ReplicaKey
-    present: Endpoint
-    wanted: Endpoints
+    present: Address | None
+    wanted: Address
+    is_at_present: bool
 
 
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST, is_acceptable_answer
+from kraft_wire.raft.door.epoch_limits import is_acceptable_answer
 from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
@@ -69,7 +69,6 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
-    claim = _leaders_view(quorum, claim)
     before = quorum.state
     counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
     leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id
@@ -85,15 +84,6 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     elif quorum.state is before and not call.is_search:
         quorum.back_off(call)
     return counts
-
-
-def _leaders_view(quorum: QuorumState, claim: LeaderClaim) -> LeaderClaim:
-    """Return what a node that leads takes from an answer of a higher epoch: that epoch, within the limit of a
-    request, but no leader. It looks for that one itself, and finds the one that a majority follows."""
-    if quorum.leadership is None or claim.epoch <= quorum.epoch:
-        return claim
-    epoch = min(claim.epoch, quorum.epoch + MAX_EPOCHS_PER_REQUEST)
-    return LeaderClaim(claim.error, epoch, NO_LEADER, ())
 
 
 def _note_leader_behind(quorum: QuorumState, claim: LeaderClaim) -> None:

@@ -21,6 +21,9 @@ from kraft_wire.raft.membership.voters import Peer
 FIRST_CLAIMED_ID: Final = -1_000_000
 """The ids of nodes that are asked because somebody said that they lead: this one minus the node's id."""
 
+FIRST_QUESTIONED_ID: Final = -(1 << 40)
+"""The ids from here downwards are of voters that are asked where they are (``leader/voter_questions``)."""
+
 MAX_BACKOFF_DOUBLINGS: Final = 4
 """The backoff grows from 20 ms to 320 ms at most. Asking a dead peer costs little, and one that comes back is
 noticed soon."""

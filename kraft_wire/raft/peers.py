@@ -5,7 +5,7 @@ from __future__ import annotations
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.membership import voters
 from kraft_wire.raft.membership.voters import Endpoints, Peer
-from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID
+from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, FIRST_QUESTIONED_ID
 from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_BOOTSTRAP_ID = -2
@@ -24,7 +24,12 @@ def claimed_peer(peer: Peer) -> Peer:
 
 def is_claimed(peer: Peer) -> bool:
     """Whether a node is asked because of a hint."""
-    return peer.id <= FIRST_CLAIMED_ID
+    return FIRST_QUESTIONED_ID < peer.id <= FIRST_CLAIMED_ID
+
+
+def is_questioned(peer: Peer) -> bool:
+    """Whether a voter is asked where it is."""
+    return peer.id <= FIRST_QUESTIONED_ID
 
 
 def is_stranger(quorum: QuorumState, peer: Peer) -> bool:

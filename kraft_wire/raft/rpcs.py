@@ -11,6 +11,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
+from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
@@ -33,6 +34,7 @@ from kraft_wire.raft.leader import (
     update_voter,
 )
 from kraft_wire.raft.outgoing import Call
+from kraft_wire.raft.peers import is_questioned
 from kraft_wire.raft.quorum_state import QuorumState
 
 
@@ -42,6 +44,18 @@ def _never_asked(quorum: QuorumState, rpc: RpcRequest) -> None:
 
 def _never_sent(quorum: QuorumState, call: Call, outcome: object) -> None:
     raise InvariantViolated(f"raft never sends {type(call.request).__name__}")
+
+
+def _handle_begin_response(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
+    handler = update_voter.handle_answer if is_questioned(call.peer) else leader_notices.handle_begin_response
+    handler(quorum, call, response)
+
+
+def _handle_begin_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    handler = (
+        update_voter.handle_no_answer if is_questioned(call.peer) else leader_notices.handle_begin_failed
+    )
+    handler(quorum, call, failure)
 
 
 class Rpc(msgspec.Struct, frozen=True):
@@ -60,8 +74,8 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     ),
     BeginQuorumEpochRequest: Rpc(
         answer_leaders.handle_begin_quorum_epoch,
-        leader_notices.handle_begin_response,
-        leader_notices.handle_begin_failed,
+        _handle_begin_response,
+        _handle_begin_failed,
     ),
     EndQuorumEpochRequest: Rpc(
         answer_leaders.handle_end_quorum_epoch,

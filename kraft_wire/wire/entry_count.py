@@ -51,11 +51,7 @@ class TooManyEntries(ProtocolError):
     """A message has more entries than are allowed."""
 
     def __init__(self, name: str, count: int, limit: int) -> None:
-        advice = f": split the request (for most requests {LIMIT_KEY} is the limit)"
-        super().__init__(
-            f"{name} has {count} entries or more in all its arrays, and {limit} are allowed"
-            f"{advice if name.endswith('Request') else ''}"
-        )
+        super().__init__(f"{name} has {count} entries or more in all its arrays, and {limit} are allowed")
 
 
 def check_entry_count(cls: type[Message], data: bytes, version: int, pos: int, limit: int) -> None:

@@ -17,7 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, OWN_API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
-from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
+from kraft_wire.wire.entry_count import LIMIT_KEY, MAX_REQUEST_ENTRIES, TooManyEntries
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
 from kraft_wire.wire.refused_items import NamedItems
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
 
 SMALL_REQUEST_BYTES: Final = 1024 * 1024
-SMALL_REQUEST_ENTRIES: Final = 3000
-"""A broker with 1,000 log directories names them all in its registration."""
 """The most bytes of a request that doesn't grow with the cluster. A thousand listeners or log directories
 fit."""
+SMALL_REQUEST_ENTRIES: Final = 3000
+"""The most entries of such a request."""
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 
@@ -135,6 +135,10 @@ class Api(msgspec.Struct, frozen=True):
     def max_bytes(self) -> int:
         """The most bytes of a request."""
         return SMALL_REQUEST_BYTES if self.is_small else MAX_FRAME_BYTES
+
+    def refusal(self, error: TooManyEntries) -> str:
+        """Say what is wrong with a request that has too many entries, and what to do."""
+        return str(error) if self.is_small else f"{error}: split the request, or raise {LIMIT_KEY}"
 
     @property
     def named_items(self) -> tuple[NamedItems, ...]:

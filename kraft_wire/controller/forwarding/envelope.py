@@ -96,7 +96,7 @@ def unwrap(
         )
     except ProtocolError as error:
         raise _unreadable(str(error)) from error
-    refused = None if too_many is None else ApiError(ErrorCode.POLICY_VIOLATION, str(too_many))
+    refused = None if too_many is None else ApiError(ErrorCode.POLICY_VIOLATION, api.refusal(too_many))
     client_id = header.client_id or ""
     return ForwardedRequest(
         key, version, header.correlation_id, client_id, request, principal, client_address, refused

@@ -2,9 +2,9 @@
 
 Java believes anybody. Here a request only raises the epoch if that can help:
 
-- While this node hears a leader, nobody is believed. A voter that comes back with a higher epoch doesn't
-  fetch. So the leader announces itself to it, twice in a fetch timeout, at the address in its own voter set:
-  the answer has that epoch, and counts. Followers keep to their leader.
+- While this node hears a leader, nobody is believed. If a known voter is said to be in a higher epoch, the
+  leader asks that voter, with BeginQuorumEpoch at the address in its own voter set: only the answer counts.
+  This is how a voter gets in that comes back with a higher epoch. Followers keep to their leader.
 - Without a leader, known voters are believed: an election must not take longer. But a node that has just
   started doesn't know yet whether there is a leader. It asks a voter that is said to be in a higher epoch,
   and only the answer counts, too.
@@ -29,15 +29,20 @@ def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
     now_ms = quorum.now.monotonic_ms
     if is_believed(quorum, caller) and quorum.raises.take(now_ms):
         return True
-    if quorum.refused_raises.may_report(now_ms):
+    if quorum.refused_raises.take(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))
     return False
 
 
 def ask_caller(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> None:
-    """Ask a known voter for its epoch, if this node looks for the leader. It isn't believed then."""
-    if is_known_voter(quorum, caller) and is_looking_for_leader(quorum):
-        quorum.hints.add(caller.id, epoch, (), quorum.now.monotonic_ms, is_voter=True)
+    """Ask a known voter that isn't believed for its epoch. Followers keep to their leader."""
+    if not is_known_voter(quorum, caller):
+        return
+    now_ms = quorum.now.monotonic_ms
+    if quorum.leadership is not None:
+        quorum.leadership.ask(caller.id, now_ms)
+    elif is_looking_for_leader(quorum):
+        quorum.hints.add(caller.id, epoch, (), now_ms, is_voter=True)
 
 
 def may_raise(quorum: QuorumState, caller: ReplicaKey) -> bool:

@@ -15,8 +15,8 @@ class ReportLimit:
     def __init__(self) -> None:
         self._next_report_ms = 0
 
-    def may_report(self, now_ms: int) -> bool:
-        """Whether a refusal should be reported now. It counts as reported then."""
+    def take(self, now_ms: int) -> bool:
+        """Note a report. Returns False if the one before was less than ``REPORT_EVERY_MS`` ago."""
         if now_ms < self._next_report_ms:
             return False
         self._next_report_ms = now_ms + REPORT_EVERY_MS

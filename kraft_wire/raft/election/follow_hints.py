@@ -5,22 +5,16 @@ Anybody can say that somebody leads. So the node asks the one that is said to le
 voter set. Only the answer counts. Whoever is asked, and answers, may send records. So a leader that isn't a
 known voter is only asked if the hint names one of this node's bootstrap servers, or if the node has voted for
 it in this epoch, because its own voters may be outdated (KIP-853). Static voters never are.
-
-While a leader is at work, hints wait. No other node can be elected then: a leader that is replaced loses its
-majority, and its followers lose the leader. Only a leader that announces itself again, in a later epoch, is
-asked at once.
 """
 
 from __future__ import annotations
 
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
-from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.election.hints import Hint
 from kraft_wire.raft.fetch_request import fetch_request
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.peers import claimed_peer, peer_at, voter_peer
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.raft.waiting import earlier
 
 
 def follow_up_hints(quorum: QuorumState) -> None:
@@ -29,36 +23,11 @@ def follow_up_hints(quorum: QuorumState) -> None:
     if not hints:
         return
     hints.drop_settled(quorum.epoch, now_ms, has_leader=quorum.leader_id is not None)
-    is_led = _is_led(quorum)
     for leader_id, hint in hints.due(now_ms):
-        if is_led and leader_id != quorum.leader_id:
-            continue
         peer = _peer(quorum, leader_id, hint)
         if peer is not None and quorum.outgoing.is_ready(peer, FetchRequest, now_ms):
             hints.asked(leader_id, now_ms)
             quorum.send(peer, fetch_request(quorum), is_search=True)
-
-
-def next_deadline_ms(quorum: QuorumState) -> int | None:
-    """Return when the next hint is due or too old, or may be believed; None if there is none."""
-    if not quorum.hints:
-        return None
-    now_ms, silent_ms = quorum.now.monotonic_ms, _majority_silent_ms(quorum)
-    later_ms = silent_ms if silent_ms is not None and silent_ms > now_ms else None
-    return earlier(quorum.hints.next_deadline_ms(now_ms), later_ms)
-
-
-def _is_led(quorum: QuorumState) -> bool:
-    """Whether a leader is at work: one that this node hears, or this node, if it hears a majority."""
-    silent_ms = _majority_silent_ms(quorum)
-    return hears_leader(quorum) and (silent_ms is None or quorum.now.monotonic_ms < silent_ms)
-
-
-def _majority_silent_ms(quorum: QuorumState) -> int | None:
-    """Return when this leader's majority will have been silent for too long; None if it needs none, or
-    doesn't lead."""
-    contact_ms = None if quorum.leadership is None else quorum.leadership.majority_contact_ms()
-    return None if contact_ms is None else contact_ms + quorum.config.fetch_timeout_ms // 2
 
 
 def _peer(quorum: QuorumState, leader_id: int, hint: Hint) -> Peer | None:

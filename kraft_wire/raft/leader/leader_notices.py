@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from kraft_wire.log.files import CLUSTER_METADATA
-from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.messages import begin_quorum_epoch_request, end_quorum_epoch_request
+from kraft_wire.protocol.messages import end_quorum_epoch_request
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpochRequest, ReplicaInfo
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
 from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.events import Failure
+from kraft_wire.raft.leader.announcement import begin_request
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.update_voter import settle_question
 from kraft_wire.raft.leader_claims import learn_from_voter
-from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
@@ -26,23 +22,23 @@ from kraft_wire.raft.roles import Resigned
 
 
 def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None:
-    """Announce the leader: to all voters at first, later to the voters that don't fetch, or that have to
-    answer a question (``voter_questions``)."""
+    """Announce the leader: to all voters at first, later to the voters that don't fetch, or are said to be
+    ahead."""
     now_ms = quorum.now.monotonic_ms
     interval_ms = quorum.config.fetch_timeout_ms // 2
     for voter_id, due_ms in leadership.begin_epoch_due_ms.items():
-        asked_key = quorum.voter_questions.key_of(voter_id)
-        if due_ms > now_ms and asked_key is None:
+        if due_ms > now_ms:
             continue
         progress = leadership.voters[voter_id]
         fetches = progress.end_offset is not None and now_ms < progress.last_contact_ms + interval_ms
-        if fetches and asked_key is None:
+        if fetches and voter_id not in leadership.said_to_be_ahead:
             leadership.begin_epoch_due_ms[voter_id] = progress.last_contact_ms + interval_ms
             continue
         peer = ready_voter(quorum, voter_id, BeginQuorumEpochRequest)
         if peer is not None:
             leadership.begin_epoch_due_ms[voter_id] = now_ms + interval_ms
-            quorum.send(peer, _begin_request(quorum, asked_key or progress.key))
+            leadership.said_to_be_ahead.discard(voter_id)
+            quorum.send(peer, begin_request(quorum, progress.key))
 
 
 def next_begin_epoch_ms(quorum: QuorumState, leadership: Leadership) -> int | None:
@@ -54,53 +50,12 @@ def next_begin_epoch_ms(quorum: QuorumState, leadership: Leadership) -> int | No
     return min(later, default=None)
 
 
-def _begin_request(quorum: QuorumState, voter: ReplicaKey) -> BeginQuorumEpochRequest:
-    return BeginQuorumEpochRequest(
-        cluster_id=quorum.config.cluster_id,
-        voter_id=voter.id,
-        topics=[
-            begin_quorum_epoch_request.TopicData(
-                topic_name=CLUSTER_METADATA,
-                partitions=[
-                    begin_quorum_epoch_request.PartitionData(
-                        partition_index=METADATA_PARTITION,
-                        voter_directory_id=voter.directory_id,
-                        leader_id=quorum.config.node_id,
-                        leader_epoch=quorum.epoch,
-                    )
-                ],
-            )
-        ],
-        leader_endpoints=[
-            begin_quorum_epoch_request.LeaderEndpoint(
-                name=endpoint.listener, host=endpoint.host, port=endpoint.port
-            )
-            for endpoint in quorum.config.endpoints
-        ],
-    )
-
-
 def handle_begin_response(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
     """Announce again if the voter's answer was an error, unless it made this node resign."""
-    settle_question(quorum, _addressee(call), call.peer, is_there=_is_there(response))
     if _asks_itself(quorum, response):
         return
     if learn_from_voter(quorum, call, response) is None:
         _send_begin_again(quorum, call)
-
-
-def _addressee(call: Call) -> ReplicaKey:
-    """Return the voter that an announcement was for."""
-    request = cast(BeginQuorumEpochRequest, call.request)
-    return ReplicaKey(request.voter_id, request.topics[0].partitions[0].voter_directory_id)
-
-
-def _is_there(response: BeginQuorumEpochResponse) -> bool:
-    """Whether this is the answer of the voter that the announcement was for."""
-    answer = only_partition(response.topics)
-    if response.error_code or answer is None:
-        return False
-    return answer.error_code != ErrorCode.INVALID_VOTER_KEY
 
 
 def _asks_itself(quorum: QuorumState, response: BeginQuorumEpochResponse) -> bool:
@@ -115,7 +70,6 @@ def _asks_itself(quorum: QuorumState, response: BeginQuorumEpochResponse) -> boo
 def handle_begin_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
     """Announce again to a voter that couldn't be reached."""
     quorum.back_off(call)
-    settle_question(quorum, _addressee(call), call.peer, is_there=False)
     _send_begin_again(quorum, call)
 
 

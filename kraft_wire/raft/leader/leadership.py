@@ -9,7 +9,7 @@ import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.leader.voter_moves import VoterMoves
+from kraft_wire.raft.leader.voter_addresses import VoterAddresses
 from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_contact_ms
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 
@@ -19,6 +19,9 @@ MOST_OBSERVERS: Final = 2000
 OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
 """An observer is known for this long after its last fetch, and may become a voter if it has caught up within
 this time."""
+
+ASK_AGAIN_MS: Final = 100
+"""The time between questions to a voter that is said to be ahead."""
 
 
 class ReplicaProgress(msgspec.Struct):
@@ -67,14 +70,16 @@ class Leadership:
     """
 
     __slots__ = (
+        "_asked_ms",
         "_own_key",
+        "addresses",
         "begin_epoch_due_ms",
         "epoch_start_offset",
         "high_watermark",
         "known_ends",
-        "moves",
         "observers",
         "own",
+        "said_to_be_ahead",
         "static_voters",
         "voters",
     )
@@ -91,9 +96,12 @@ class Leadership:
         self.static_voters = voters
         """The voters as they described themselves to this leader. It is for kraft.version 0, whose log has no
         voters."""
+        self.addresses = VoterAddresses()
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
-        self.moves = VoterMoves()
+        self._asked_ms: dict[int, int] = {}
+        self.said_to_be_ahead: set[int] = set()
+        """The voters that get it even if they fetch: their answer has their epoch."""
         self.adopt(voters, now_ms)
 
     def adopt(self, voters: VoterSet, now_ms: int) -> None:
@@ -109,6 +117,7 @@ class Leadership:
         self.begin_epoch_due_ms = {
             progress.key.id: self.begin_epoch_due_ms.get(progress.key.id, now_ms) for progress in self.others
         }
+        self.addresses.keep(voters.ids)
 
     def _progress_of(self, key: ReplicaKey, known: Iterable[ReplicaProgress], now_ms: int) -> ReplicaProgress:
         """Return the progress of a replica that is a voter now.
@@ -160,6 +169,14 @@ class Leadership:
         progress = self.voters.get(key.id) or self.observers.get(key)
         if progress is not None and progress.key.matches(key):
             progress.note_contact(now)
+
+    def ask(self, voter_id: int, now_ms: int) -> None:
+        """Ask a voter soon which epoch it is in, because somebody has named a higher one in its name."""
+        if voter_id in self.begin_epoch_due_ms and voter_id not in self.said_to_be_ahead:
+            due_ms = max(now_ms, self._asked_ms.get(voter_id, 0) + ASK_AGAIN_MS)
+            self._asked_ms[voter_id] = due_ms
+            self.begin_epoch_due_ms[voter_id] = min(due_ms, self.begin_epoch_due_ms[voter_id])
+            self.said_to_be_ahead.add(voter_id)
 
     def note_flush(self, end_offset: int) -> bool:
         """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is

@@ -4,23 +4,33 @@ kraft.version (KIP-853; Kafka's UpdateVoterHandler).
 With kraft.version 0 the log has no voters. Then the leader only remembers what its voters tell it: an upgrade
 of kraft.version needs their directory ids.
 
-Anybody can send this request in a voter's name. So a directory id counts after the voter has answered to it,
-at its static address. A voter that has moved, and not back, is asked before it moves again (``voter_moves``).
+Anybody can send this request in a voter's name, and whoever is at a voter's address is taken for it. So a
+voter that wants another address, or another directory id, is asked first (``voter_questions``):
+
+- It must be at the address that it wants.
+- It must have been silent at its present address for some fetch timeouts, unless it comes back to an address
+  that it has left within ten minutes.
+- With kraft.version 0 it must be at its static address, and answer to the directory id.
+
+Java's leaders ask nothing.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterable
+from typing import Final, cast
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
 from kraft_wire.raft.door.request_checks import is_other_cluster, leader_only_error
 from kraft_wire.raft.effects import MoveRefused, Reply
-from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
+from kraft_wire.raft.leader.announcement import begin_request, is_from_addressee
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.voter_questions import VoterQuestion
+from kraft_wire.raft.leader.voter_questions import MOST_WAITING, VoterQuestion
 from kraft_wire.raft.membership.change import (
     ChangeRefused,
     check_endpoints,
@@ -30,27 +40,31 @@ from kraft_wire.raft.membership.change import (
     supports,
 )
 from kraft_wire.raft.membership.voters import (
-    Endpoint,
-    Peer,
+    Endpoints,
     ReplicaKey,
     VersionRange,
     Voter,
     endpoint_at,
     endpoints_of,
-    is_at,
 )
 from kraft_wire.raft.named_leader import named_leader
-from kraft_wire.raft.peers import voter_peer
+from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.wire.address import Address
+
+SILENT_TIMEOUTS: Final = 5
+"""The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
+longer than a restart takes."""
 
 
 def handle_update_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Change a voter's entry. The voter is answered at once: it sees the record in the log. If the request is
-    doubtful, the voter itself is asked first."""
+    """Append a voter's new entry. The voter is answered at once, as it sees the record in the log; if it has
+    to be asked first, after that."""
     try:
         leadership, voter = _check(quorum, cast(UpdateRaftVoterRequest, rpc.request))
-        if _is_doubtful(quorum, leadership, voter):
-            _question(quorum, voter, rpc)
+        addresses = _addresses_to_ask(quorum, leadership, voter)
+        if addresses:
+            _question(quorum, voter, rpc, addresses)
         else:
             _take(quorum, leadership, voter)
             _reply(quorum, rpc, ErrorCode.NONE)
@@ -100,7 +114,7 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     if voter.key.id == quorum.config.node_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the leader itself keeps its entry up to date")
     check_endpoints(voter.endpoints)
-    if endpoint_at(voter.endpoints, quorum.config.listener) is None:
+    if _address(quorum, voter.endpoints) is None:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
         )
@@ -108,8 +122,8 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     return voter
 
 
-def _check_changeable(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Check that this voter's entry may change now."""
+def _check_changeable(quorum: QuorumState, leadership: Leadership, voter: Voter) -> Voter:
+    """Check that this voter's entry may change now. Returns the present one."""
     voter_changes.check_none_pending(quorum)
     check_fenced(quorum.high_watermark)
     level = quorum.history.kraft_version
@@ -121,110 +135,146 @@ def _check_changeable(quorum: QuorumState, leadership: Leadership, voter: Voter)
     known = voters.get(voter.key.id)
     if known is None or (level >= 1 and not known.key.matches(voter.key)):
         raise ChangeRefused(ErrorCode.VOTER_NOT_FOUND, f"{voter.key} is not a voter")
+    return known
 
 
-# Doubt.
+# The question.
 
 
-def _is_doubtful(quorum: QuorumState, leadership: Leadership, voter: Voter) -> bool:
-    """Whether the voter itself has to be asked. With kraft.version 0, whether the directory id is its own;
-    else, whether it has left its address, if it has moved lately (``voter_moves``)."""
-    if quorum.history.kraft_version < 1:
-        known = leadership.static_voters.get(voter.key.id)
-        return known is None or known.key != voter.key
-    here, wanted = _present(quorum, voter), endpoint_at(voter.endpoints, quorum.config.listener)
-    if here is None or wanted is None or is_at(voter.endpoints, here):
-        return False
-    return leadership.moves.is_doubtful(voter.key.id, wanted, quorum.now.monotonic_ms)
+def _address(quorum: QuorumState, endpoints: Endpoints) -> Address | None:
+    """Return a voter's address on the controller listener."""
+    endpoint = endpoint_at(endpoints, quorum.config.listener)
+    return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
 
-def _present(quorum: QuorumState, voter: Voter) -> Endpoint | None:
-    """Return where the log has the voter."""
-    return endpoint_at(quorum.history.voters.endpoints_of(voter.key.id), quorum.config.listener)
+def _addresses_to_ask(quorum: QuorumState, leadership: Leadership, voter: Voter) -> tuple[Address, ...]:
+    """Return where the voter has to be asked; nothing if it needn't be."""
+    known = _check_changeable(quorum, leadership, voter)
+    present, wanted = _address(quorum, known.endpoints), _address(quorum, voter.endpoints)
+    assert wanted is not None, "it was checked"
+    if known.key == voter.key and present == wanted:
+        return ()
+    return (wanted,) if present in (None, wanted) else (wanted, present)
 
 
-def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest) -> None:
-    """Let the request wait for the voter's answer at its known address (``leader_notices`` asks)."""
-    if voter.key.id in quorum.voter_questions:
+def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address]) -> None:
+    """Let the request wait for the voter's answers. Raises ChangeRefused if too many wait."""
+    open_one = quorum.voter_questions.find(voter)
+    if open_one is not None and len(open_one.rpcs) < MOST_WAITING:
+        open_one.rpcs.append(rpc)
+    elif open_one is not None or not quorum.voter_questions.has_room(voter.key.id):
         raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} is being asked already: try again")
-    quorum.voter_questions.begin(VoterQuestion(voter, rpc))
+    else:
+        for peer in quorum.voter_questions.begin(voter, rpc, addresses).answers:
+            quorum.send(peer, begin_request(quorum, voter.key))
 
 
-def settle_question(quorum: QuorumState, asked: ReplicaKey, at: Peer, *, is_there: bool) -> None:
-    """Change the entry that waits for an answer, or refuse to. ``is_there``: the voter that was asked has
-    answered."""
-    leadership = quorum.leadership
-    if leadership is None or at != voter_peer(quorum, asked.id):
-        return
-    question = quorum.voter_questions.end(asked)
-    if question is None:
+def handle_answer(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
+    """Note whether the voter is at an address where it was asked."""
+    _note_answer(quorum, call, is_there=is_from_addressee(response))
+
+
+def handle_no_answer(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Note that the voter can't be reached at an address."""
+    _note_answer(quorum, call, is_there=False)
+
+
+def _note_answer(quorum: QuorumState, call: Call, *, is_there: bool) -> None:
+    """Change the voter's entry after the last answer, or refuse to."""
+    question = quorum.voter_questions.answered(call.peer, is_there=is_there)
+    if question is None or quorum.leadership is None:
         return
     error = ErrorCode.NONE
     try:
-        _check_changeable(quorum, leadership, question.voter)
-        _check_answer(quorum, question.voter, is_there=is_there)
-        _take(quorum, leadership, question.voter)
-        _note_home(quorum, leadership, question.voter)
+        voter_changes.check_not_stopping(quorum)
+        _check_answers(quorum, quorum.leadership, question)
+        _take(quorum, quorum.leadership, question.voter)
     except ChangeRefused as refused:
         error = refused.error
-    if question.rpc is not None:
-        _reply(quorum, question.rpc, error)
+    for rpc in question.rpcs:
+        _reply(quorum, rpc, error)
 
 
-def _check_answer(quorum: QuorumState, voter: Voter, *, is_there: bool) -> None:
-    """Raise ChangeRefused if the voter's answer shows that the request isn't its own."""
-    if quorum.history.kraft_version < 1:
-        if not is_there:
-            raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} does not answer at its address")
-    elif is_there:
-        here = _present(quorum, voter)
-        if here is not None and quorum.refused_moves.may_report(quorum.now.monotonic_ms):
-            quorum.emit(MoveRefused(voter.key, here, voter.endpoints))
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key} still answers at its present address")
+def _check_answers(quorum: QuorumState, leadership: Leadership, question: VoterQuestion) -> None:
+    """Raise ChangeRefused if the answers don't show that the voter is where it is said to be."""
+    voter = question.voter
+    known = _check_changeable(quorum, leadership, voter)
+    present, wanted = _address(quorum, known.endpoints), _address(quorum, voter.endpoints)
+    assert wanted is not None, "it was checked"
+    if not question.is_there(wanted):
+        _report(quorum, MoveRefused(voter.key, present, wanted, is_at_present=False))
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key} does not answer at {wanted}")
+    if present in (None, wanted):
+        return
+    if known.key != voter.key:
+        _check_static_address(question, present)
+    elif not leadership.addresses.may_return(voter.key.id, wanted, quorum.now.monotonic_ms):
+        _check_left(quorum, leadership, question, present, wanted)
 
 
-def _note_home(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Note that a voter has left its former address for certain."""
-    home = endpoint_at(voter.endpoints, quorum.config.listener)
-    if home is not None and quorum.history.kraft_version >= 1:
-        leadership.moves.settle(voter.key.id, home, quorum.now.monotonic_ms)
+def _check_static_address(question: VoterQuestion, present: Address) -> None:
+    """Check that a voter of kraft.version 0 answers to its directory id."""
+    if not question.is_there(present):
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT, f"{question.voter.key} does not answer at {present}: try again"
+        )
+
+
+def _check_left(
+    quorum: QuorumState, leadership: Leadership, question: VoterQuestion, present: Address, wanted: Address
+) -> None:
+    """Check that a voter has been silent at its present address for long enough."""
+    key = question.voter.key
+    if question.is_there(present):
+        leadership.addresses.end_silence(key.id)
+        _report(quorum, MoveRefused(key, present, wanted, is_at_present=True))
+        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{key} still answers at {present}")
+    silent_ms = leadership.addresses.note_silence(key.id, present, quorum.now.monotonic_ms)
+    if silent_ms < SILENT_TIMEOUTS * quorum.config.fetch_timeout_ms:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT, f"{key} has been silent at {present} for {silent_ms} ms: try again"
+        )
+
+
+def _report(quorum: QuorumState, refusal: MoveRefused) -> None:
+    if quorum.refused_moves.take(quorum.now.monotonic_ms):
+        quorum.emit(refusal)
 
 
 def end_questions(quorum: QuorumState) -> None:
-    """Answer the requests that wait for a voter's answer which doesn't count any more."""
-    questions = quorum.voter_questions
-    if not questions:
+    """Answer the requests that wait for nothing any more: this node doesn't lead, or their voter is none."""
+    if not quorum.voter_questions:
         return
-    if quorum.leadership is None:
-        for question in questions.end_all():
-            _refuse(quorum, question, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return
-    for question in questions.end_others(quorum.leadership.voters):
-        _refuse(quorum, question, ErrorCode.VOTER_NOT_FOUND)
-
-
-def _refuse(quorum: QuorumState, question: VoterQuestion, error: ErrorCode) -> None:
-    if question.rpc is not None:
-        _reply(quorum, question.rpc, error)
+    leadership = quorum.leadership
+    ids = () if leadership is None else leadership.voters.keys()
+    error = ErrorCode.NOT_LEADER_OR_FOLLOWER if leadership is None else ErrorCode.VOTER_NOT_FOUND
+    for question in quorum.voter_questions.end_others(ids):
+        for rpc in question.rpcs:
+            _reply(quorum, rpc, error)
 
 
 # The change.
 
 
 def _take(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
+    """Change the voter's entry, and remember where the voter was."""
     if quorum.history.kraft_version >= 1:
+        before = quorum.history.voters
         _update_in_log(quorum, leadership, voter)
     else:
-        leadership.static_voters = leadership.static_voters.with_learned_key(voter)
+        before = leadership.static_voters
+        leadership.static_voters = before.with_learned_key(voter)
+    present, wanted = _address(quorum, before.endpoints_of(voter.key.id)), _address(quorum, voter.endpoints)
+    if present is not None and wanted is not None and present != wanted:
+        leadership.addresses.note_move(voter.key.id, present, wanted, quorum.now.monotonic_ms)
     leadership.note_contact(voter.key, quorum.now)
 
 
 def _update_in_log(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Append the voters with this one's new entry, unless the log has it already."""
+    """Append the voters with this one's new entry. One that is ahead of the leader can't fetch that record,
+    so it may send what the log has already: then the leader asks it which epoch it is in."""
     changed = quorum.history.voters.with_updated(voter)
     if changed == quorum.history.voters:
-        return
-    here = _present(quorum, voter)
-    if here is not None and not is_at(voter.endpoints, here):
-        leadership.moves.note(voter.key.id, here, quorum.now.monotonic_ms)
-    append.append_voters(quorum, changed)
+        leadership.ask(voter.key.id, quorum.now.monotonic_ms)
+    else:
+        append.append_voters(quorum, changed)

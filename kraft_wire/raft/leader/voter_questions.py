@@ -1,67 +1,90 @@
-"""Ask a voter whether it is where the leader knows it, before an UpdateRaftVoter in its name counts.
+"""Keep the UpdateRaftVoters that wait until their voter has answered at several addresses.
 
 The question is BeginQuorumEpoch, which names the node id and the directory id: anybody else answers
-INVALID_VOTER_KEY, or nobody answers.
+INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
+from typing import Final
 
 import msgspec
 
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import ReplicaKey, Voter
+from kraft_wire.raft.membership.voters import Peer, Voter
+from kraft_wire.raft.outgoing import FIRST_QUESTIONED_ID
+from kraft_wire.wire.address import Address
+
+MOST_QUESTIONS: Final = 4
+"""Of one voter at once. Requests for the same entry share one."""
+MOST_WAITING: Final = 8
+"""The requests that share a question."""
 
 
 class VoterQuestion(msgspec.Struct):
-    """An UpdateRaftVoter that waits for the voter's answer. ``rpc`` is None once the one who sent it is
-    gone."""
+    """A voter's new entry, the requests for it, and whether the voter is at each of the addresses where it is
+    asked; None before the answer."""
 
     voter: Voter
-    rpc: RpcRequest | None
+    rpcs: list[RpcRequest]
+    answers: dict[Peer, bool | None]
+
+    @property
+    def is_answered(self) -> bool:
+        return None not in self.answers.values()
+
+    def is_there(self, address: Address) -> bool:
+        """Whether the voter has answered at an address."""
+        return any(there for peer, there in self.answers.items() if (peer.host, peer.port) == address)
 
 
 class VoterQuestions:
-    """The questions that are open, one for each voter at most."""
+    """The questions that are open."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("_last_id", "_open")
 
     def __init__(self) -> None:
-        self._open: dict[int, VoterQuestion] = {}
+        self._open: list[VoterQuestion] = []
+        self._last_id = FIRST_QUESTIONED_ID
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, voter_id: object) -> bool:
-        return voter_id in self._open
+    def find(self, voter: Voter) -> VoterQuestion | None:
+        """Return the question because of this entry; None if there is none."""
+        return next((question for question in self._open if question.voter == voter), None)
 
-    def begin(self, question: VoterQuestion) -> None:
-        """Note a question to a voter that is asked nothing yet."""
-        self._open[question.voter.key.id] = question
+    def has_room(self, voter_id: int) -> bool:
+        """Whether one more question can be asked because of a voter."""
+        return sum(question.voter.key.id == voter_id for question in self._open) < MOST_QUESTIONS
 
-    def key_of(self, voter_id: int) -> ReplicaKey | None:
-        """Return the key that a voter is asked for; None if it is asked nothing."""
-        question = self._open.get(voter_id)
-        return None if question is None else question.voter.key
+    def begin(self, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address]) -> VoterQuestion:
+        """Return a new question. The voter is to be asked at each of its peers, under ids of their own."""
+        question = VoterQuestion(voter, [rpc], {})
+        for host, port in addresses:
+            self._last_id -= 1
+            question.answers[Peer(self._last_id, host, port)] = None
+        self._open.append(question)
+        return question
 
-    def end(self, key: ReplicaKey) -> VoterQuestion | None:
-        """Remove and return the question to this voter; None if it wasn't asked for this key."""
-        question = self._open.get(key.id)
-        return self._open.pop(key.id) if question is not None and question.voter.key == key else None
+    def answered(self, peer: Peer, *, is_there: bool) -> VoterQuestion | None:
+        """Note an answer, or that none came. Returns the question if it was the last one."""
+        for question in self._open:
+            if peer in question.answers:
+                question.answers[peer] = is_there
+                if question.is_answered:
+                    self._open.remove(question)
+                    return question
+        return None
 
     def end_others(self, voter_ids: Collection[int]) -> list[VoterQuestion]:
-        """Remove and return the questions to nodes that aren't among these voters."""
-        gone = [voter_id for voter_id in self._open if voter_id not in voter_ids]
-        return [self._open.pop(voter_id) for voter_id in gone]
-
-    def end_all(self) -> list[VoterQuestion]:
-        """Remove and return all questions."""
-        questions, self._open = list(self._open.values()), {}
-        return questions
+        """Remove and return the questions that aren't because of one of these voters."""
+        ended = [question for question in self._open if question.voter.key.id not in voter_ids]
+        self._open = [question for question in self._open if question.voter.key.id in voter_ids]
+        return ended
 
     def abandon(self, token: Hashable) -> None:
-        """Note that the one who has sent an UpdateRaftVoter is gone. The voter's answer still counts."""
-        for question in self._open.values():
-            if question.rpc is not None and question.rpc.token == token:
-                question.rpc = None
+        """Drop a request whose connection is gone. Its question stays open."""
+        for question in self._open:
+            question.rpcs = [rpc for rpc in question.rpcs if rpc.token != token]

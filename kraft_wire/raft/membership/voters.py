@@ -54,11 +54,6 @@ def endpoint_at(endpoints: Endpoints, listener: str) -> Endpoint | None:
     return next((endpoint for endpoint in endpoints if endpoint.listener == name), None)
 
 
-def is_at(endpoints: Endpoints, address: Endpoint) -> bool:
-    """Whether one of the endpoints, on whatever listener, has this host and port."""
-    return any((each.host, each.port) == (address.host, address.port) for each in endpoints)
-
-
 class Peer(NamedTuple):
     """A node that requests can be sent to.
 

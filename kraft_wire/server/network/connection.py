@@ -324,8 +324,8 @@ class Connection:
 
     def _refuse(self, request: Request, error: TooManyEntries) -> None:
         """Answer with an error, of the whole request or of its first items."""
-        reason = str(error)
         api = self._apis[request.api_key]
+        reason = api.refusal(error)
         if not api.can_refuse(request.message, request.version):
             raise error  # the response has errors of items only, and their names couldn't be read
         self._mistakes.refused(self._address, request.client_id, reason)

@@ -29,10 +29,10 @@ from kraft_wire.wire.traffic import Traffic
 
 RECEIVE_BYTES: Final = 256 * 1024
 CONNECT_PATIENCE_S: Final = 0.5
-MAX_ANSWER_ENTRIES: Final = 10_000
-"""A description of a quorum with all the observers that a leader remembers has 2,000."""
 """After this time an attempt to connect gets no further requests. If its packets were lost, a new attempt
 may succeed long before the system sends them again."""
+MAX_ANSWER_ENTRIES: Final = 10_000
+"""A description of a quorum with all the observers that a leader remembers has 2,000."""
 
 log = get_logger(__name__)
 

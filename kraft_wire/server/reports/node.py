@@ -10,11 +10,9 @@ from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
-from kraft_wire.raft.membership.voters import Endpoint
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
-from kraft_wire.wire.address import Address
 
 log = get_logger(__name__)
 
@@ -129,14 +127,19 @@ class NodeReports:
             )
 
     def _refused_move(self, effect: fx.MoveRefused) -> None:
+        advice = (
+            "if it is meant to move, stop what answers at its present address"
+            if effect.is_at_present
+            else "if it is meant to move, look at listeners and advertised.listeners of that controller"
+        )
         log.warning(
             "move of a voter refused",
             voter=str(effect.voter),
-            present=_address(effect.present),
-            wanted=", ".join(map(_address, effect.wanted)),
-            advice="the voter has moved within ten minutes, and still answers at its present address. If it"
-            " shall move, let nothing answer there; if it shall not, somebody uses its name: let only"
-            " controllers and brokers reach this port",
+            present=str(effect.present),
+            wanted=str(effect.wanted),
+            answers_at_present=effect.is_at_present,
+            advice=f"{advice}; if it isn't, somebody is using its name: let only controllers and brokers"
+            " reach this port",
         )
 
     def _records(self, effect: nx.RecordsAppended) -> None:
@@ -147,10 +150,6 @@ class NodeReports:
 
     def _problem(self, effect: Problem) -> None:
         report_problem(effect)
-
-
-def _address(endpoint: Endpoint) -> str:
-    return str(Address(endpoint.host, endpoint.port))
 
 
 def _is_taken(loaded: StateLoaded, effects: Sequence[nx.NodeEffect]) -> bool:

@@ -7,7 +7,6 @@ import pytest
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.vote_response import PartitionData, VoteResponse
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.election.doubts import MOST_WAITING, RAISE_DOUBT_MS
 from kraft_wire.raft.events import RequestAbandoned
 from kraft_wire.raft.membership.voters import ReplicaKey
@@ -135,11 +134,9 @@ def test_a_voter_that_is_ahead_gets_the_leaders_vote_as_soon_as_it_has_told_its_
     assert ahead.election is not None
     ahead.election = type(ahead.election)(leader_id=-1, leader_epoch=leader.running.epoch + 1)
     ahead.start()
-    begun = len(leader.effects)
-    quorum.run_until(lambda: not leader.running.is_leader)
-    replies = [effect.response for effect in leader.effects[begun:] if isinstance(effect, Reply)]
-    votes = [reply.topics[0].partitions[0] for reply in replies if isinstance(reply, VoteResponse)]
-    assert [vote.vote_granted for vote in votes][-1], "it waited for the answer to the announcement"
+    waiting = asked(leader, ahead.config.replica_key)
+    assert quorum.run_until(lambda: waiting.is_answered) <= 2 * ONE_WAY_MS
+    assert answer(waiting).vote_granted
 
 
 @pytest.mark.parametrize("pre_vote", [False, True])

@@ -7,6 +7,6 @@ from kraft_wire.raft.door.report_limit import REPORT_EVERY_MS, ReportLimit
 
 def test_a_refusal_is_reported_once_a_second() -> None:
     limit = ReportLimit()
-    assert limit.may_report(0)
-    assert not limit.may_report(REPORT_EVERY_MS - 1)
-    assert limit.may_report(REPORT_EVERY_MS)
+    assert limit.take(0)
+    assert not limit.take(REPORT_EVERY_MS - 1)
+    assert limit.take(REPORT_EVERY_MS)

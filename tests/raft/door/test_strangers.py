@@ -10,7 +10,6 @@ import pytest
 from kraft_wire.log.files import ElectionState
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.protocol.uuid import Uuid
@@ -22,7 +21,7 @@ from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum, QuorumNode
-from tests.raft.election.claimed_leaders import announcement, questions, resign
+from tests.raft.election.claimed_leaders import announcement
 from tests.raft.election.vote_requests import vote
 from tests.raft.lone_node import LISTENER, OTHER_DIRECTORY, fetch
 from tests.raft.membership.reconfiguration import Asked
@@ -109,7 +108,7 @@ def test_a_vote_in_a_voters_name_ends_no_leader() -> None:
 
 
 @pytest.mark.parametrize("pre_vote", [False, True])
-def test_a_voter_that_is_ahead_says_so_when_the_leader_announces_itself(*, pre_vote: bool) -> None:
+def test_a_voter_that_is_ahead_is_asked_at_once_and_ends_the_leader(*, pre_vote: bool) -> None:
     quorum = settled()
     leader, epoch = quorum.leader, quorum.leader.running.epoch
     ahead = quorum.followers()[0]
@@ -117,22 +116,9 @@ def test_a_voter_that_is_ahead_says_so_when_the_leader_announces_itself(*, pre_v
     ahead.election = ElectionState(leader_id=-1, leader_epoch=epoch + 9)
     ahead.start()
     Asked(leader, vote_of(ahead.config.replica_key, epoch + 9, pre_vote=pre_vote))
-    announced_ms = leader.config.fetch_timeout_ms // 2
-    assert quorum.run_until(lambda: not leader.running.is_leader) <= announced_ms + 2 * ONE_WAY_MS
+    assert quorum.run_until(lambda: not leader.running.is_leader) <= 2 * ONE_WAY_MS
     assert leader.running.epoch == epoch + 9
     quorum.run_until(quorum.agree)
-
-
-def test_a_voter_that_fetches_is_not_asked_whether_it_is_ahead() -> None:
-    """It is in the leader's epoch. At its address may be somebody else."""
-    quorum = settled()
-    leader, other = quorum.leader, quorum.followers()[0]
-    begun = len(leader.effects)
-    for _ in range(100):
-        Asked(leader, vote_of(other.config.replica_key, leader.running.epoch + 1))
-        quorum.run_for(100)
-    sent = [effect for effect in leader.effects[begun:] if isinstance(effect, SendRequest)]
-    assert not [each for each in sent if isinstance(each.request, BeginQuorumEpochRequest)]
 
 
 def test_a_pre_vote_of_a_known_voter_ends_no_leader() -> None:
@@ -290,54 +276,15 @@ def test_a_fake_leader_is_not_asked_while_a_leader_is_there() -> None:
         assert all(request.peer.host != "evil" for request in sent)
 
 
-def test_nobody_else_is_asked_whether_it_leads_while_the_leader_is_heard() -> None:
-    """At a voter's address may be somebody else."""
-    quorum = settled()
-    leader, (one, other) = quorum.leader, quorum.followers()
-    for node in (leader, one):
-        begun = len(node.effects)
-        for _ in range(40):
-            node.step(
-                RpcRequest("begin", announcement(other.id, node.running.epoch + 1, host="evil"), 1, LISTENER)
-            )
-            quorum.run_for(100)
-        assert not questions(node.effects[begun:], other.id)
-    assert quorum.leader is leader
-
-
 def test_a_known_voter_is_asked_at_its_known_address_only() -> None:
     quorum = settled()
-    leader, (one, other) = quorum.leader, quorum.followers()
-    quorum.isolate(one.id)
-    resign(one, leader.id)
-    claim = announcement(other.id, one.running.epoch + 1, host="evil")
-    one.step(RpcRequest("begin", claim, 1, LISTENER))
-    (question,) = questions(one.effects, other.id)
-    assert question.peer.host == f"node-{other.id}"
-    quorum.heal()
+    one, other = quorum.followers()
+    begun = len(one.effects)
+    one.step(RpcRequest("begin", announcement(other.id, one.running.epoch + 1, host="evil"), 1, LISTENER))
+    asked = [effect.peer.host for effect in one.effects[begun:] if isinstance(effect, SendRequest)]
+    assert asked == [f"node-{other.id}"]
     quorum.run_for(5000)
     assert quorum.leader.running.epoch == one.running.epoch
-
-
-def test_a_leader_that_announces_itself_again_is_asked_at_once() -> None:
-    quorum = settled()
-    leader, one = quorum.leader, quorum.followers()[0]
-    begun = len(one.effects)
-    one.step(RpcRequest("begin", announcement(leader.id, one.running.epoch + 1), 1, LISTENER))
-    assert questions(one.effects[begun:], leader.id)
-
-
-def test_a_leader_without_a_majority_asks_who_is_said_to_lead() -> None:
-    """It may have been replaced. Hints that came before are followed up, too, once the majority is silent."""
-    quorum = settled()
-    leader, one = quorum.leader, quorum.followers()[0]
-    quorum.isolate(leader.id)
-    silent_ms = leader.config.fetch_timeout_ms // 2
-    quorum.run_for(silent_ms // 2)
-    leader.step(RpcRequest("begin", announcement(one.id, leader.running.epoch + 1), 1, LISTENER))
-    assert not questions(leader.effects, one.id)
-    quorum.run_for(silent_ms)
-    assert questions(leader.effects, one.id)
 
 
 def test_the_leader_goes_on_fetching_while_hints_are_followed_up() -> None:

@@ -58,6 +58,7 @@ from tests.raft.membership.reconfiguration import (
     add,
     add_request,
     all_know,
+    believing,
     remove_request,
     update_request,
     voters_of,
@@ -296,7 +297,8 @@ def test_update_voter_response_has_the_error_and_the_current_leader_with_its_end
 def test_update_voter_changes_the_voters_entry() -> None:
     quorum = drafted_quorum()
     voter = quorum.followers()[0]
-    asked = Asked(quorum.leader, update_request(voter, quorum.leader.running.epoch, port=9999))
+    with believing():
+        asked = Asked(quorum.leader, update_request(voter, quorum.leader.running.epoch, port=9999))
     quorum.run_until(lambda: asked.is_answered)
     assert asked.error is ErrorCode.NONE
     quorum.run_until(quorum.agree)

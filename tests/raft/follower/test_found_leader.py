@@ -190,12 +190,11 @@ def test_a_voter_also_asks_bootstrap_servers_as_its_candidate_may_have_moved() -
 
 
 def test_a_fetch_that_the_last_leader_may_answer_late_is_cancelled() -> None:
-    """Here it was elected again in a later epoch."""
     quorum = ready()
-    leader, voter = quorum.leader, quorum.followers()[0]
+    candidate, voter = first_and_second(quorum)
     quorum.isolate(voter.id)
     parked = fetches(voter.effects)[-1]
-    effects = follow(voter, leader.id, voter.running.epoch + 1)
+    effects = follow(voter, candidate.id, voter.running.epoch + 1)
     assert raft_effects.CancelRequest(parked.request_id) in effects
 
 

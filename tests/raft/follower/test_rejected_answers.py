@@ -24,7 +24,7 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.events import ResponseReceived, SnapshotVerified
 from kraft_wire.raft.roles import FetchingSnapshot
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
-from tests.raft.election.claimed_leaders import follow, resign
+from tests.raft.election.claimed_leaders import follow
 from tests.raft.quorum_ports import FLUSH_MS
 
 TOPIC = "__cluster_metadata"
@@ -54,7 +54,6 @@ class FalseLeader:
         self.quorum.isolate(self.node.id)
         self.end_offset = self.node.end_offset
         assert self.epoch == LOG_EPOCH + 1
-        resign(self.node, leader.id)
         follow(self.node, self.id, self.epoch)
 
     def _trim(self, leader: QuorumNode) -> None:

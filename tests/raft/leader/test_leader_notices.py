@@ -10,7 +10,6 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorum
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
-from kraft_wire.raft.door.epoch_limits import LAST_ANSWERED_EPOCH, MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.effects import Effect, SendRequest
 from kraft_wire.raft.events import ResponseReceived, Start
 from kraft_wire.raft.membership.voters import static_voters
@@ -64,18 +63,9 @@ def test_every_other_voter_is_told_at_once() -> None:
         assert request.voter_id == voter
 
 
-def test_a_leader_takes_the_epoch_of_an_answer_and_asks_who_leads() -> None:
-    """It doesn't follow the one that is named: the answer may be of somebody at a voter's address."""
+def test_the_leader_of_a_higher_epoch_is_followed_at_once_even_if_it_refused_us() -> None:
     node, done = elected()
     refusal = begun(5, leader_id=2, error=ErrorCode.FENCED_LEADER_EPOCH)
     node.step(ResponseReceived(sent(done, BeginQuorumEpochRequest, 2).request_id, refusal))
-    assert (node.core.role, node.core.epoch, node.core.leader_id) == (Role.UNATTACHED, 5, None)
-    (search,) = (each for each in of_type(node.flush(), SendRequest) if type(each.request) is FetchRequest)
-    assert search.peer.id in (2, 3)
-
-
-def test_an_answer_raises_a_leaders_epoch_by_no_more_than_a_request() -> None:
-    node, done = elected()
-    refusal = begun(LAST_ANSWERED_EPOCH, leader_id=-1, error=ErrorCode.FENCED_LEADER_EPOCH)
-    node.step(ResponseReceived(sent(done, BeginQuorumEpochRequest, 2).request_id, refusal))
-    assert (node.core.role, node.core.epoch) == (Role.UNATTACHED, 1 + MAX_EPOCHS_PER_REQUEST)
+    assert (node.core.role, node.core.epoch, node.core.leader_id) == (Role.FOLLOWER, 5, 2)
+    assert sent(node.flush(), FetchRequest, 2)

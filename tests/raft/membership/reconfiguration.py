@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeVar
+from unittest import mock
 
 import msgspec
 
@@ -21,6 +23,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.leader import update_voter
 from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, VersionRange, endpoints_of
 from kraft_wire.sim.network.wire import VERSIONS
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
@@ -31,6 +34,13 @@ NO_CLIENT = -1
 OWN_VERSIONS = VersionRange(0, 1)
 _NUMBERS = count()
 R = TypeVar("R", AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse)
+
+
+@contextmanager
+def believing() -> Iterator[None]:
+    """Let leaders believe an UpdateRaftVoter without asking the voter where it is, as Java's do."""
+    with mock.patch.object(update_voter, "_addresses_to_ask", return_value=()):
+        yield
 
 
 class Asked:

@@ -13,7 +13,14 @@ from kraft_wire.raft.events import ShutDown, UpgradeKraftVersion
 from kraft_wire.raft.membership.change import ChangeRefused
 from kraft_wire.raft.membership.voters import VersionRange
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
-from tests.raft.membership.reconfiguration import Asked, add, all_know, update_request, with_observers
+from tests.raft.membership.reconfiguration import (
+    Asked,
+    add,
+    all_know,
+    believing,
+    update_request,
+    with_observers,
+)
 
 UPGRADE = UpgradeKraftVersion(1)
 
@@ -93,7 +100,8 @@ def test_update_voter_after_kraft_version_upgrade() -> None:
     quorum.leader.step(UPGRADE)
     quorum.run_until(quorum.agree)
     leader, moved = quorum.leader, quorum.followers()[0]
-    asked = Asked(leader, update_request(moved, leader.running.epoch, port=9999))
+    with believing():
+        asked = Asked(leader, update_request(moved, leader.running.epoch, port=9999))
     assert asked.error is ErrorCode.NONE
     (voters,) = decode_control_batch(leader.batches[-1])
     assert isinstance(voters, VotersRecord)
@@ -164,7 +172,8 @@ def test_the_port_that_a_voter_names_is_its_own() -> None:
     quorum = _static_quorum()
     quorum.run_for(5000)
     leader, moved = quorum.leader, quorum.followers()[0]
-    Asked(leader, update_request(moved, leader.running.epoch, port=9999))
+    with believing():
+        Asked(leader, update_request(moved, leader.running.epoch, port=9999))
     leader.step(UPGRADE)
     voter = leader.running.voters.get(moved.id)
     assert voter is not None

@@ -290,8 +290,7 @@ async def test_a_request_with_too_many_entries_is_refused_and_the_next_one_is_se
     assert record.__dict__["fields"]["client_id"] == "peer"
     assert record.__dict__["fields"]["reason"] == (
         f"ElectLeadersRequest has {MAX_ENTRIES + 1} entries or more in all its arrays, and "
-        f"{MAX_ENTRIES} are allowed: split the request (for most requests kraft.wire.max.request.entries is "
-        "the limit)"
+        f"{MAX_ENTRIES} are allowed: split the request, or raise kraft.wire.max.request.entries"
     )
 
 
