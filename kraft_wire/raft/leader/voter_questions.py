@@ -16,7 +16,7 @@ from kraft_wire.raft.membership.voters import Peer, Voter
 from kraft_wire.raft.outgoing import FIRST_QUESTIONED_ID
 from kraft_wire.wire.address import Address
 
-MOST_QUESTIONS: Final = 4
+MOST_QUESTIONS: Final = 2
 """Of one voter at once. Requests for the same entry share one."""
 MOST_WAITING: Final = 8
 """The requests that share a question."""

@@ -1,6 +1,6 @@
 """Send requests to other controllers, on connections that open when they are first needed.
 
-Those to known peers stay open. Clients can name other addresses, as AddRaftVoter and BeginQuorumEpoch do:
+Those to known peers stay open. Clients can name other addresses, with AddRaftVoter and UpdateRaftVoter:
 such a stranger's connection ends with its last answer, and there are only a few. So strangers can't use up
 the file descriptors.
 
@@ -30,7 +30,8 @@ WARM_AGAIN_S: Final = 1.0
 """The time between attempts to connect to a peer that is down."""
 
 MOST_STRANGERS: Final = 8
-"""The most connections to strangers. The raft core asks one newcomer and four alleged leaders at a time."""
+"""The most connections to strangers. The raft core asks one newcomer and four alleged leaders at a time, and
+seldom a voter that has moved."""
 
 STRANGER_PATIENCE_S: Final = 10.0
 """After this time without an answer a stranger's connection is closed: nobody may wait for it any more."""
