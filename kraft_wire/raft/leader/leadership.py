@@ -9,7 +9,7 @@ import msgspec
 
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import Now
-from kraft_wire.raft.leader.voter_addresses import VoterAddresses
+from kraft_wire.raft.leader.voter_silences import VoterSilences
 from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_contact_ms
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 
@@ -72,7 +72,6 @@ class Leadership:
     __slots__ = (
         "_asked_ms",
         "_own_key",
-        "addresses",
         "begin_epoch_due_ms",
         "epoch_start_offset",
         "high_watermark",
@@ -80,6 +79,7 @@ class Leadership:
         "observers",
         "own",
         "said_to_be_ahead",
+        "silences",
         "static_voters",
         "voters",
     )
@@ -96,7 +96,7 @@ class Leadership:
         self.static_voters = voters
         """The voters as they described themselves to this leader. It is for kraft.version 0, whose log has no
         voters."""
-        self.addresses = VoterAddresses()
+        self.silences = VoterSilences()
         self.begin_epoch_due_ms: dict[int, int] = {}
         """The time at which BeginQuorumEpoch is due for each of the other voters."""
         self._asked_ms: dict[int, int] = {}
@@ -117,7 +117,7 @@ class Leadership:
         self.begin_epoch_due_ms = {
             progress.key.id: self.begin_epoch_due_ms.get(progress.key.id, now_ms) for progress in self.others
         }
-        self.addresses.keep(voters.ids)
+        self.silences.keep(voters.ids)
 
     def _progress_of(self, key: ReplicaKey, known: Iterable[ReplicaProgress], now_ms: int) -> ReplicaProgress:
         """Return the progress of a replica that is a voter now.

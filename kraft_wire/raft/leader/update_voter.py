@@ -8,8 +8,7 @@ Anybody can send this request in a voter's name, and whoever is at a voter's add
 voter that wants another address, or another directory id, is asked first (``voter_questions``):
 
 - It must be at the address that it wants.
-- It must have been silent at its present address for some fetch timeouts, unless it comes back to an address
-  that it has left within ten minutes.
+- It must have been silent at its present address for some fetch timeouts.
 - With kraft.version 0 it must be at its static address, and answer to the directory id.
 
 Java's leaders ask nothing.
@@ -55,6 +54,8 @@ from kraft_wire.wire.address import Address
 SILENT_TIMEOUTS: Final = 5
 """The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
 longer than a restart takes."""
+TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
+"""A voter asks for its new address once in a fetch timeout, and the question may take as long."""
 
 
 def handle_update_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -208,7 +209,7 @@ def _check_answers(quorum: QuorumState, leadership: Leadership, question: VoterQ
         return
     if known.key != voter.key:
         _check_static_address(question, present)
-    elif not leadership.addresses.may_return(voter.key.id, wanted, quorum.now.monotonic_ms):
+    else:
         _check_left(quorum, leadership, question, present, wanted)
 
 
@@ -226,11 +227,14 @@ def _check_left(
     """Check that a voter has been silent at its present address for long enough."""
     key = question.voter.key
     if question.is_there(present):
-        leadership.addresses.end_silence(key.id)
+        leadership.silences.end(key.id)
         _report(quorum, MoveRefused(key, present, wanted, is_at_present=True))
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{key} still answers at {present}")
-    silent_ms = leadership.addresses.note_silence(key.id, present, quorum.now.monotonic_ms)
-    if silent_ms < SILENT_TIMEOUTS * quorum.config.fetch_timeout_ms:
+    timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
+    silent_ms = leadership.silences.note(
+        key.id, present, now_ms, within_ms=TIMEOUTS_BETWEEN_QUESTIONS * timeout_ms
+    )
+    if silent_ms < SILENT_TIMEOUTS * timeout_ms:
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT, f"{key} has been silent at {present} for {silent_ms} ms: try again"
         )
@@ -257,16 +261,10 @@ def end_questions(quorum: QuorumState) -> None:
 
 
 def _take(quorum: QuorumState, leadership: Leadership, voter: Voter) -> None:
-    """Change the voter's entry, and remember where the voter was."""
     if quorum.history.kraft_version >= 1:
-        before = quorum.history.voters
         _update_in_log(quorum, leadership, voter)
     else:
-        before = leadership.static_voters
-        leadership.static_voters = before.with_learned_key(voter)
-    present, wanted = _address(quorum, before.endpoints_of(voter.key.id)), _address(quorum, voter.endpoints)
-    if present is not None and wanted is not None and present != wanted:
-        leadership.addresses.note_move(voter.key.id, present, wanted, quorum.now.monotonic_ms)
+        leadership.static_voters = leadership.static_voters.with_learned_key(voter)
     leadership.note_contact(voter.key, quorum.now)
 
 

@@ -1,0 +1,45 @@
+"""Remember for how long voters haven't answered at their addresses. Voters are named by their node ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from kraft_wire.wire.address import Address
+
+
+class _Silence(NamedTuple):
+    """The address at which a voter is silent, since when, and when it was last asked there (monotonic)."""
+
+    address: Address
+    since_ms: int
+    asked_ms: int
+
+
+class VoterSilences:
+    """The voters that were asked in vain."""
+
+    __slots__ = ("_by_voter",)
+
+    def __init__(self) -> None:
+        self._by_voter: dict[int, _Silence] = {}
+
+    def note(self, voter_id: int, address: Address, now_ms: int, *, within_ms: int) -> int:
+        """Note that a voter doesn't answer at an address. Returns for how long it hasn't, in ms.
+
+        A silence begins anew if the question before is longer ago than ``within_ms``: the voter may have been
+        there meanwhile.
+        """
+        known = self._by_voter.get(voter_id)
+        goes_on = known is not None and known.address == address and now_ms - known.asked_ms <= within_ms
+        since_ms = known.since_ms if known is not None and goes_on else now_ms
+        self._by_voter[voter_id] = _Silence(address, since_ms, now_ms)
+        return now_ms - since_ms
+
+    def end(self, voter_id: int) -> None:
+        """Note that a voter answers."""
+        self._by_voter.pop(voter_id, None)
+
+    def keep(self, voter_ids: Collection[int]) -> None:
+        """Forget all nodes but these."""
+        self._by_voter = {id: silence for id, silence in self._by_voter.items() if id in voter_ids}
