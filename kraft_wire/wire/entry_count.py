@@ -220,16 +220,33 @@ def _array(field: Field, version: int, length: Length) -> Step:
         return _fixed_array(_SIZES[field.kind], elements_an_entry(field), length)
     element_length = _compact_length if version >= field.flexible_from else _string_length
     steps = (_sized(element_length),) if field.struct is None else steps_over(field.struct, version)
+    plain_bytes = 0 if field.struct is None else _plain_bytes(field.struct, version)
 
     def step(walk: Walk, pos: int) -> int:
         count, pos = length(walk.data, pos)
         walk.take(count)
+        if plain_bytes and _are_plain(walk.data, pos, count, plain_bytes):
+            return pos + count * plain_bytes
         for _ in range(count):
             for each in steps:
                 pos = each(walk, pos)
         return pos
 
     return step
+
+
+def _plain_bytes(cls: type[Structure], version: int) -> int:
+    """Return the bytes of a structure without tagged fields; 0 if a field has a variable length."""
+    fields = [field for field in cls.FIELDS if field.is_present(version) and not field.is_tagged(version)]
+    if version < cls.FLEXIBLE_FROM or any(field.array or field.kind not in _SIZES for field in fields):
+        return 0
+    return sum(_SIZES[field.kind] for field in fields) + 1  # the count of its tagged fields
+
+
+def _are_plain(data: bytes, pos: int, count: int, plain_bytes: int) -> bool:
+    """Whether this many structures of that size follow each other, none of which has tagged fields."""
+    tag_counts = data[pos + plain_bytes - 1 : pos + count * plain_bytes : plain_bytes]
+    return len(tag_counts) == tag_counts.count(0) == count
 
 
 def _fixed_array(element_bytes: int, an_entry: int, length: Length) -> Step:

@@ -2,9 +2,10 @@
 started, a Vote of a higher epoch is one, too.
 
 Anybody can say that somebody leads. So the node asks the one that is said to lead: at the address in its own
-voter set. Only the answer counts. Whoever is asked, and answers, may send records. So a leader that isn't a
-known voter is only asked if the hint names one of this node's bootstrap servers, or if the node has voted for
-it in this epoch, because its own voters may be outdated (KIP-853). Static voters never are.
+voter set, or at the one of its bootstrap servers that the hint names, as a voter may have moved. Only the
+answer counts. Whoever is asked, and answers, may send records. So a leader that isn't a known voter is only
+asked if the hint names a bootstrap server, or if the node has voted for it in this epoch, because its own
+voters may be outdated (KIP-853). Static voters never are.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ def follow_up_hints(quorum: QuorumState) -> None:
 def _peer(quorum: QuorumState, leader_id: int, hint: Hint) -> Peer | None:
     """Return the address to ask; None if the hint isn't worth a question."""
     known = voter_peer(quorum, leader_id)
+    named = peer_at(quorum, leader_id, hint.endpoints) if quorum.history.kraft_version >= 1 else None
+    if named is not None and (named.host, named.port) in quorum.config.bootstrap_servers:
+        return claimed_peer(named)
     if known is not None:
         return claimed_peer(known)
-    peer = peer_at(quorum, leader_id, hint.endpoints)
-    if peer is None or quorum.history.kraft_version < 1:
-        return None
     voted = quorum.state.voted
     has_our_vote = voted is not None and voted.id == leader_id and hint.epoch == quorum.epoch
-    is_configured = (peer.host, peer.port) in quorum.config.bootstrap_servers
-    return claimed_peer(peer) if has_our_vote or is_configured else None
+    return claimed_peer(named) if named is not None and has_our_vote else None

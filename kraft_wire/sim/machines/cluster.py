@@ -83,6 +83,16 @@ class Cluster:
             self.nodes[node_id] = self._node(node_id)
         self.network.nodes = dict(self.nodes)
 
+    def _bootstrap_hosts(self) -> list[str]:
+        options = self.options
+        ids = options.ids if options.voters_change else options.voter_ids
+        others = ids if self._leaves_names and "move" in options.fault_kinds else ()
+        return [*map(host_of, ids), *map(other_host_of, others)]
+
+    @property
+    def _leaves_names(self) -> bool:
+        return self.options.kraft_version > 0 and not self.options.drafted
+
     def _node(self, node_id: int) -> SimNode:
         options = self.options
         addresses = {voter_id: (host_of(voter_id), PORT) for voter_id in options.voter_ids}
@@ -93,9 +103,7 @@ class Cluster:
             endpoints=endpoints_of([(LISTENER, host_of(node_id), PORT)]),
             listener=LISTENER,
             static_voters=VoterSet() if options.kraft_version else static_voters(LISTENER, addresses),
-            bootstrap_servers=tuple(
-                (host_of(each), PORT) for each in (options.ids if options.voters_change else addresses)
-            ),
+            bootstrap_servers=tuple((host, PORT) for host in self._bootstrap_hosts()),
             auto_join=options.auto_join,
             is_observer_only=options.observers_only and node_id not in options.voter_ids,
             drafted_listeners=(LISTENER,) if options.drafted else (),
@@ -247,11 +255,15 @@ class Cluster:
         node.config = msgspec.structs.replace(node.config, directory_id=directory_id)
 
     def move(self, node: SimNode) -> None:
-        """Let a node advertise its other name from its next start on. Both names reach it."""
+        """Let a node advertise its other name from its next start on. Only that one reaches it, except where
+        nobody could find it: static voters have one name, and drafted ones aren't searched."""
         (endpoint,) = node.config.endpoints
         names = {host_of(node.id): other_host_of(node.id), other_host_of(node.id): host_of(node.id)}
         moved = endpoints_of([(endpoint.listener, names[endpoint.host], endpoint.port)])
         node.config = msgspec.structs.replace(node.config, endpoints=moved)
+        if self._leaves_names:
+            self.network.deserted.add(endpoint.host)
+            self.network.deserted.discard(names[endpoint.host])
 
     def garble(self, node: SimNode, duration_us: int, chance: random.Random) -> None:
         """Flip bits now and then in the records that this node sends, for a while."""

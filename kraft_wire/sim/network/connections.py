@@ -128,7 +128,7 @@ class Connection:
 
 class Network:
     """All connections. A request's token is a number that only the network interprets. ``unroutable`` has
-    pairs of a node and a host that the node cannot reach."""
+    pairs of a node and a host that the node cannot reach, ``deserted`` the hosts that refuse connections."""
 
     def __init__(
         self,
@@ -143,6 +143,7 @@ class Network:
         self._wire = Wire(is_encoded=faults.on_the_wire, dialect=dialect)
         self.nodes: dict[int, Endpoint] = {}
         self.unroutable: set[tuple[int, str]] = set()
+        self.deserted: set[str] = set()
         self.garble: Callable[[int, Message], Message] | None = None
         self._scheduler = scheduler
         self._random = chance.random
@@ -162,6 +163,9 @@ class Network:
         connection.pending[request_id] = None
         if connection.is_answered and not self._wire.can_carry(request):
             self._scheduler.after(0, self._fail_unsupported, connection, request_id)
+            return
+        if peer.host in self.deserted:
+            self._scheduler.after(0, self._fail_lost, connection, request_id)
             return
         if (client.id, peer.host) in self.unroutable or is_nowhere(peer):
             return
@@ -305,6 +309,12 @@ class Network:
         client = connection.client
         if client.is_up and client.life == connection.client_life:
             client.take(RequestFailed(request_id, Failure.TIMED_OUT))
+
+    def _fail_lost(self, connection: Connection, request_id: int) -> None:
+        """Report that nobody listens where a request was sent to."""
+        if self._is_awaited(connection) and request_id in connection.pending:
+            del connection.pending[request_id]
+            connection.client.take(RequestFailed(request_id, Failure.LOST))
 
     def _fail_unsupported(self, connection: Connection, request_id: int) -> None:
         """Report a request that the server doesn't serve."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kraft_wire.log.files import ElectionState
@@ -160,6 +161,20 @@ def test_an_unknown_leader_that_has_our_vote_is_asked_at_the_address_that_it_nam
     (question,) = questions(effects, 7)
     dynamic.step(ResponseReceived(question.request_id, fetch_answer(7, 5, host="other.example")))
     assert (dynamic.core.role, dynamic.core.leader_id) == (Role.FOLLOWER, 7)
+
+
+@pytest.mark.parametrize(
+    ("servers", "asked"), [((), "other.example"), ((("moved.example", 9093),), "moved.example")]
+)
+def test_a_voter_that_has_moved_is_asked_at_the_bootstrap_server_that_it_names(
+    dynamic: LoneNode, servers: tuple[tuple[str, int], ...], asked: str
+) -> None:
+    """The log has its former address. Any other address may be somebody else's."""
+    quorum = dynamic.core._quorum
+    quorum.config = msgspec.structs.replace(quorum.config, bootstrap_servers=servers)
+    request = begin(5)
+    request.leader_endpoints[0].host = "moved.example"
+    assert questioned(dynamic.ask(request, 1)) == [(asked, 9093)]
 
 
 def test_an_unknown_leader_can_not_raise_the_epoch(dynamic: LoneNode) -> None:
