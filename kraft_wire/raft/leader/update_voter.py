@@ -4,32 +4,27 @@ kraft.version (KIP-853; Kafka's UpdateVoterHandler).
 With kraft.version 0 the log has no voters. Then the leader only remembers what its voters tell it: an upgrade
 of kraft.version needs their directory ids.
 
-Anybody can send this request in a voter's name, and whoever is at a voter's address is taken for it. So a
-voter that wants another address, or another directory id, is asked first (``voter_questions``):
-
-- It must be at the address that it wants.
-- It must have been silent at its present address for some fetch timeouts.
-- With kraft.version 0 it must be at its static address, and answer to the directory id.
-
-Java's leaders ask nothing.
+Anybody can send this request in a voter's name. So a voter with another address or another directory id is
+asked where it is first (``moved_voter``). Java's leaders believe the request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import cast
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
 from kraft_wire.raft.door.request_checks import is_other_cluster, leader_only_error
-from kraft_wire.raft.effects import MoveRefused, Reply
+from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
 from kraft_wire.raft.leader.announcement import begin_request, is_from_addressee
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.voter_questions import MOST_WAITING, VoterQuestion
+from kraft_wire.raft.leader.moved_voter import address_of, addresses_to_ask, check_answers
+from kraft_wire.raft.leader.voter_questions import MOST_WAITING
 from kraft_wire.raft.membership.change import (
     ChangeRefused,
     check_endpoints,
@@ -38,32 +33,20 @@ from kraft_wire.raft.membership.change import (
     committed_voters,
     supports,
 )
-from kraft_wire.raft.membership.voters import (
-    Endpoints,
-    ReplicaKey,
-    VersionRange,
-    Voter,
-    endpoint_at,
-    endpoints_of,
-)
+from kraft_wire.raft.membership.voters import ReplicaKey, VersionRange, Voter, endpoints_of
 from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.address import Address
 
-SILENT_TIMEOUTS: Final = 5
-"""The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
-longer than a restart takes."""
-TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
-"""A voter asks for its new address once in a fetch timeout, and the question may take as long."""
-
 
 def handle_update_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
     """Append a voter's new entry. The voter is answered at once, as it sees the record in the log; if it has
-    to be asked first, after that."""
+    to be asked where it is, after that."""
     try:
         leadership, voter = _check(quorum, cast(UpdateRaftVoterRequest, rpc.request))
-        addresses = _addresses_to_ask(quorum, leadership, voter)
+        known = _check_changeable(quorum, leadership, voter)
+        addresses = addresses_to_ask(quorum, known, voter)
         if addresses:
             _question(quorum, voter, rpc, addresses)
         else:
@@ -86,10 +69,7 @@ def _reply(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> None:
 
 def _check(quorum: QuorumState, request: UpdateRaftVoterRequest) -> tuple[Leadership, Voter]:
     """Return the state of this leader, and the voter as the request describes it."""
-    leadership = _check_asked(quorum, request)
-    voter = _voter(quorum, request)
-    _check_changeable(quorum, leadership, voter)
-    return leadership, voter
+    return _check_asked(quorum, request), _voter(quorum, request)
 
 
 def _check_asked(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Leadership:
@@ -115,7 +95,7 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     if voter.key.id == quorum.config.node_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the leader itself keeps its entry up to date")
     check_endpoints(voter.endpoints)
-    if _address(quorum, voter.endpoints) is None:
+    if address_of(quorum, voter) is None:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
         )
@@ -140,22 +120,6 @@ def _check_changeable(quorum: QuorumState, leadership: Leadership, voter: Voter)
 
 
 # The question.
-
-
-def _address(quorum: QuorumState, endpoints: Endpoints) -> Address | None:
-    """Return a voter's address on the controller listener."""
-    endpoint = endpoint_at(endpoints, quorum.config.listener)
-    return None if endpoint is None else Address(endpoint.host, endpoint.port)
-
-
-def _addresses_to_ask(quorum: QuorumState, leadership: Leadership, voter: Voter) -> tuple[Address, ...]:
-    """Return where the voter has to be asked; nothing if it needn't be."""
-    known = _check_changeable(quorum, leadership, voter)
-    present, wanted = _address(quorum, known.endpoints), _address(quorum, voter.endpoints)
-    assert wanted is not None, "it was checked"
-    if known.key == voter.key and present == wanted:
-        return ()
-    return (wanted,) if present in (None, wanted) else (wanted, present)
 
 
 def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address]) -> None:
@@ -188,61 +152,13 @@ def _note_answer(quorum: QuorumState, call: Call, *, is_there: bool) -> None:
     error = ErrorCode.NONE
     try:
         voter_changes.check_not_stopping(quorum)
-        _check_answers(quorum, quorum.leadership, question)
+        known = _check_changeable(quorum, quorum.leadership, question.voter)
+        check_answers(quorum, quorum.leadership.silences, question, known)
         _take(quorum, quorum.leadership, question.voter)
     except ChangeRefused as refused:
         error = refused.error
     for rpc in question.rpcs:
         _reply(quorum, rpc, error)
-
-
-def _check_answers(quorum: QuorumState, leadership: Leadership, question: VoterQuestion) -> None:
-    """Raise ChangeRefused if the answers don't show that the voter is where it is said to be."""
-    voter = question.voter
-    known = _check_changeable(quorum, leadership, voter)
-    present, wanted = _address(quorum, known.endpoints), _address(quorum, voter.endpoints)
-    assert wanted is not None, "it was checked"
-    if not question.is_there(wanted):
-        _report(quorum, MoveRefused(voter.key, present, wanted, is_at_present=False))
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key} does not answer at {wanted}")
-    if present in (None, wanted):
-        return
-    if known.key != voter.key:
-        _check_static_address(question, present)
-    else:
-        _check_left(quorum, leadership, question, present, wanted)
-
-
-def _check_static_address(question: VoterQuestion, present: Address) -> None:
-    """Check that a voter of kraft.version 0 answers to its directory id."""
-    if not question.is_there(present):
-        raise ChangeRefused(
-            ErrorCode.REQUEST_TIMED_OUT, f"{question.voter.key} does not answer at {present}: try again"
-        )
-
-
-def _check_left(
-    quorum: QuorumState, leadership: Leadership, question: VoterQuestion, present: Address, wanted: Address
-) -> None:
-    """Check that a voter has been silent at its present address for long enough."""
-    key = question.voter.key
-    if question.is_there(present):
-        leadership.silences.end(key.id)
-        _report(quorum, MoveRefused(key, present, wanted, is_at_present=True))
-        raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{key} still answers at {present}")
-    timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
-    silent_ms = leadership.silences.note(
-        key.id, present, now_ms, within_ms=TIMEOUTS_BETWEEN_QUESTIONS * timeout_ms
-    )
-    if silent_ms < SILENT_TIMEOUTS * timeout_ms:
-        raise ChangeRefused(
-            ErrorCode.REQUEST_TIMED_OUT, f"{key} has been silent at {present} for {silent_ms} ms: try again"
-        )
-
-
-def _report(quorum: QuorumState, refusal: MoveRefused) -> None:
-    if quorum.refused_moves.take(quorum.now.monotonic_ms):
-        quorum.emit(refusal)
 
 
 def end_questions(quorum: QuorumState) -> None:

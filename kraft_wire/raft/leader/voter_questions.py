@@ -34,6 +34,10 @@ class VoterQuestion(msgspec.Struct):
     def is_answered(self) -> bool:
         return None not in self.answers.values()
 
+    def is_for(self, address: Address) -> bool:
+        """Whether the voter is asked at an address."""
+        return any((peer.host, peer.port) == address for peer in self.answers)
+
     def is_there(self, address: Address) -> bool:
         """Whether the voter has answered at an address."""
         return any(there for peer, there in self.answers.items() if (peer.host, peer.port) == address)

@@ -24,6 +24,7 @@ class NodeReports:
         self._reported_leader: tuple[int, int | None] | None = None
         self._reported_fetch: fx.BadFetch | None = None
         self._reported_entry: fx.JoinRefused | fx.UpdateRefused | None = None
+        self._reported_move: fx.MoveRefused | None = None
         self._is_stopping = False
 
     def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
@@ -132,7 +133,10 @@ class NodeReports:
             if effect.is_at_present
             else "if it is meant to move, look at listeners and advertised.listeners of that controller"
         )
-        log.warning(
+        # A voter whose name alone is new asks again each fetch timeout.
+        report = log.debug if effect == self._reported_move else log.warning
+        self._reported_move = effect
+        report(
             "move of a voter refused",
             voter=str(effect.voter),
             present=str(effect.present),

@@ -39,7 +39,7 @@ R = TypeVar("R", AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterR
 @contextmanager
 def believing() -> Iterator[None]:
     """Let leaders believe an UpdateRaftVoter without asking the voter where it is, as Java's do."""
-    with mock.patch.object(update_voter, "_addresses_to_ask", return_value=()):
+    with mock.patch.object(update_voter, "addresses_to_ask", return_value=()):
         yield
 
 

@@ -15,7 +15,7 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import Listener
 from kraft_wire.raft.effects import Effect, MoveRefused, SendRequest
 from kraft_wire.raft.events import RequestAbandoned, ShutDown
-from kraft_wire.raft.leader.update_voter import SILENT_TIMEOUTS
+from kraft_wire.raft.leader.moved_voter import SILENT_TIMEOUTS
 from kraft_wire.raft.leader.voter_questions import MOST_QUESTIONS, MOST_WAITING
 from kraft_wire.raft.membership.voters import endpoints_of
 from kraft_wire.raft.peers import is_questioned
