@@ -15,6 +15,7 @@ SECONDS = 30
 SEEDS = 40
 
 FIRST_SEED = {
+    "a_removed_leader_counts_itself": 34,
     "another_directory_counts_as_the_voter": 28,
     "the_end_of_a_change_is_forgotten": 1,
 }
