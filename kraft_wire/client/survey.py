@@ -80,6 +80,11 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     apis: frozenset[int] = frozenset()
 
     @property
+    def is_unheard(self) -> bool:
+        """Whether nothing at the address says anything: the process has ended or hangs."""
+        return self.is_silent or self.is_mute
+
+    @property
     def leads(self) -> bool:
         return self.description is not None
 

@@ -3,8 +3,7 @@
 A voter whose entry is out of date sends UpdateRaftVoter. With kraft.version 0 every voter sends it once to
 each new leader. With controller.quorum.auto.join.enable, a controller that is no voter joins: it sends
 RemoveRaftVoter for its earlier directory, if that is a voter and not in use, then AddRaftVoter. A follower
-does this once in a fetch timeout at most, and not before the first one is over. If somebody else changes its
-entry later, it corrects that at once.
+does this once in a fetch timeout at most, and not before the first one is over.
 """
 
 from __future__ import annotations

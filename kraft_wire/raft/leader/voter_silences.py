@@ -27,7 +27,7 @@ class VoterSilences:
     def note(self, voter_id: int, address: Address, now_ms: int, *, within_ms: int) -> int:
         """Note that a voter doesn't answer at an address. Returns for how long it hasn't, in ms.
 
-        A silence begins anew if the question before is longer ago than ``within_ms``: the voter may have been
+        If the last question was more than ``within_ms`` ago, a new silence begins: the voter may have been
         there meanwhile.
         """
         known = self._by_voter.get(voter_id)

@@ -1,4 +1,4 @@
-"""How to start the process that writes a snapshot (``snapshotter``), without what that module imports."""
+"""Make the command that starts ``snapshotter``, the process that writes a snapshot, without its imports."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _is_silent(leader: LeaderClient, described: QuorumDescription, key: ReplicaK
         return False
     addresses = [Address(point.host, point.port) for point in described.endpoints.get(key.id, ())]
     answers = survey(leader.settings, addresses)
-    return bool(addresses) and all(answer.is_silent or answer.is_mute for answer in answers)
+    return bool(addresses) and all(answer.is_unheard for answer in answers)
 
 
 def _refuse_if_it_joins_again(

@@ -23,7 +23,7 @@ from kraft_wire.wire.address import Address
 
 
 class KnownOfLog(msgspec.Struct, frozen=True):
-    """What is known of the leader's log.
+    """What the command has learned from the leader's log.
 
     ``registrations`` has the endpoints of each registered controller, as texts, by node id. It is None if
     nobody says which controllers are registered. ``addresses`` has the addresses of these controllers.
@@ -114,7 +114,7 @@ def note_silent(
             continue
         id = ids.get(answer.address)
         who = str(answer.address) if id is None else f"node {id}, {answer.address},"
-        counts = (answer.is_silent or answer.is_mute) and any(
+        counts = answer.is_unheard and any(
             fetches(described, voter) for voter in described.voters if voter.id == id
         )
         still = (
