@@ -1,6 +1,6 @@
 """Attack a quorum of three and a lone controller under load: Votes, pre-votes, BeginQuorumEpochs,
-EndQuorumEpochs, Fetches and fake leaders with any epoch, from outsiders and from claimants of a voter's ids.
-The result goes to compat/campaigns/strangers.txt.
+EndQuorumEpochs, Fetches, UpdateRaftVoters and fake leaders with any epoch, from outsiders and from claimants
+of a voter's ids. The result goes to compat/campaigns/strangers.txt.
 
 Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
 started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are, and

@@ -108,7 +108,7 @@ def attack(plan: Plan, stop: threading.Event) -> Deeds:
         for attacker in attackers:
             attacker.thread.join()
             deeds.add(attacker.deeds)
-        deeds.visits = leader.visits
+        deeds.visits, deeds.questions = leader.visits, leader.questions
     return deeds
 
 

@@ -1,4 +1,5 @@
-"""Draw what strangers send: Votes, pre-votes, announcements, resignations and Fetches with any epoch."""
+"""Draw what strangers send: Votes, pre-votes, announcements, resignations, Fetches and UpdateRaftVoters with
+any epoch."""
 
 from __future__ import annotations
 
@@ -186,6 +187,13 @@ def _fetch_snapshot(stranger: Stranger, epoch: int) -> Drawn:
     return request, chance.choice((0, 1))
 
 
+def _update(stranger: Stranger, epoch: int) -> Drawn:
+    """Return the UpdateRaftVoter of a voter that claims to be where the fake leader is."""
+    return forged_requests.update(
+        stranger.chance.choice((epoch, stranger.seen.epoch)), stranger.caller(), stranger.fake_ports[0]
+    ), 0
+
+
 REQUESTS: Final[tuple[Callable[[Stranger, int], Drawn], ...]] = (
     _vote,
     _vote,
@@ -196,4 +204,5 @@ REQUESTS: Final[tuple[Callable[[Stranger, int], Drawn], ...]] = (
     _end,
     _fetch,
     _fetch_snapshot,
+    _update,
 )

@@ -16,11 +16,13 @@ from kraft_wire.protocol.errors import ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import (
     api_versions_response,
+    begin_quorum_epoch_response,
     fetch_response,
     fetch_snapshot_response,
     vote_response,
 )
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from kraft_wire.protocol.messages.topic_record import TopicRecord
@@ -49,6 +51,7 @@ class FakeLeader:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
         self.visits = 0
+        self.questions = 0
         self._chance = random.Random(seed)
         self._node_ids = node_ids
         self._visitors: dict[threading.Thread, socket.socket] = {}
@@ -104,6 +107,8 @@ class FakeLeader:
                 return self._snapshot()
             case VoteRequest():
                 return self._voted(request)
+            case BeginQuorumEpochRequest():
+                return self._announced(request)
             case _:
                 return None
 
@@ -158,6 +163,18 @@ class FakeLeader:
         topic = vote_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
         return vote_response.VoteResponse(topics=[topic])
 
+    def _announced(
+        self, request: BeginQuorumEpochRequest
+    ) -> begin_quorum_epoch_response.BeginQuorumEpochResponse:
+        """Be the voter that is asked for, in any epoch."""
+        self.questions += 1
+        epoch = self._epoch(request.topics[0].partitions[0].leader_epoch)
+        partition = begin_quorum_epoch_response.PartitionData(
+            error_code=self._chance.choice(ERRORS), leader_id=self._leader_id(), leader_epoch=epoch
+        )
+        topic = begin_quorum_epoch_response.TopicData(CLUSTER_METADATA, [partition])
+        return begin_quorum_epoch_response.BeginQuorumEpochResponse(topics=[topic])
+
 
 @contextmanager
 def fake_leader(seed: int, node_ids: tuple[int, ...]) -> Iterator[FakeLeader]:
@@ -179,7 +196,7 @@ def _foreign_record() -> bytes:
 
 
 def _versions() -> api_versions_response.ApiVersionsResponse:
-    served = (ApiVersionsRequest, FetchRequest, FetchSnapshotRequest, VoteRequest)
+    served = (ApiVersionsRequest, BeginQuorumEpochRequest, FetchRequest, FetchSnapshotRequest, VoteRequest)
     return api_versions_response.ApiVersionsResponse(
         api_keys=[
             api_versions_response.ApiVersion(each.API_KEY, each.MIN_VERSION, each.MAX_VERSION)

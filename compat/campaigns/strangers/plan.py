@@ -47,11 +47,12 @@ class Deeds(msgspec.Struct):
     granted: int = 0
     granted_pre_votes: int = 0
     visits: int = 0
+    questions: int = 0
     last_request_s: float = 0.0
 
     def add(self, other: Deeds) -> None:
         """Add the deeds of another connection."""
-        for name in ("sent", "answered", "closed", "granted", "granted_pre_votes", "visits"):
+        for name in ("sent", "answered", "closed", "granted", "granted_pre_votes", "visits", "questions"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.last_request_s = max(self.last_request_s, other.last_request_s)
 

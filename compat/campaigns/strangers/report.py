@@ -97,6 +97,7 @@ ROWS: Final[tuple[tuple[str, Callable[[Phase], str]], ...]] = (
     ("... pre-votes granted", _count("granted_pre_votes")),
     ("... connections closed", _count("closed")),
     ("nodes at the fake leader", _count("visits")),
+    ("... asking for a voter", _count("questions")),
     ("looks at the nodes", lambda phase: f"{phase.looks:,}"),
     ("leaders elected", lambda phase: f"{len(phase.leaderships)}"),
     ("shortest leadership", _shortest),
