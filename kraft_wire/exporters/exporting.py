@@ -57,11 +57,17 @@ class Exporting:
         self._told_ms = _now_ms()
         self._busy_since_ms: int | None = None
         self._has_hung = False
+        self._must_finish = False
         self._news = trio.Event()
 
     def advance(self, high_watermark: int) -> None:
         """Take note that everything below this offset is committed."""
         self._cursor.advanced(high_watermark)
+        self._news.set()
+
+    def finish(self) -> None:
+        """Let ``run`` end after the step that it takes now: what a sink gets is acknowledged before that."""
+        self._must_finish = True
         self._news.set()
 
     def complain(self) -> None:
@@ -72,8 +78,8 @@ class Exporting:
             self._tell(Failing(self.name, problem, self._cursor.failures, None))
 
     async def run(self) -> None:
-        """Export until cancelled."""
-        while True:
+        """Export until ``finish`` is called."""
+        while not self._must_finish:
             step = self._cursor.next_step(_now_ms())
             if isinstance(step, Wait):
                 await self._wait(step)

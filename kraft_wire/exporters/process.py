@@ -1,8 +1,8 @@
 """Run all exporters of a controller: ``python -m kraft_wire.exporters FOLDER``.
 
 The first line of standard input is a ``Begin``, each further one a ``Committed``; standard output has what is
-``Told`` (``messages.py``). The process ends when its standard input, which the controller holds open, is
-closed.
+``Told`` (``messages.py``). When its standard input, which the controller holds open, is closed, the process
+takes the acknowledgements that it waits for, tells them, and ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,8 @@ from kraft_wire.exporters.sinks import Sink
 BELOW_THE_CONTROLLER: Final = 10
 """The niceness of the process: the controllers on this machine come first."""
 LOOK_S: Final = 1.0
+FINISH_S: Final = 2.0
+"""The exporters that still wait for their sinks after this time are cancelled. Their records come twice."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -57,14 +59,27 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
     exporters = [_exporting(settings, begin, folder, outbox) for settings in begin.exporters]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(outbox.run, nursery.cancel_scope)
+        await _export(exporters, lines)
+        outbox.close()
+        nursery.cancel_scope.deadline = trio.current_time() + FINISH_S
+
+
+async def _export(exporters: Sequence[Exporting], lines: AsyncIterator[bytes]) -> None:
+    """Export what is committed until the lines end."""
+    async with trio.open_nursery() as nursery:
         nursery.start_soon(_complain, exporters)
         for exporter in exporters:
-            nursery.start_soon(exporter.run)
             nursery.start_soon(exporter.keep_base)
-        async for line in lines:
-            high_watermark = msgspec.json.decode(line, type=Committed).high_watermark
+        async with trio.open_nursery() as running:
             for exporter in exporters:
-                exporter.advance(high_watermark)
+                running.start_soon(exporter.run)
+            async for line in lines:
+                high_watermark = msgspec.json.decode(line, type=Committed).high_watermark
+                for exporter in exporters:
+                    exporter.advance(high_watermark)
+            for exporter in exporters:
+                exporter.finish()
+            running.cancel_scope.deadline = trio.current_time() + FINISH_S
         nursery.cancel_scope.cancel()
 
 
@@ -98,6 +113,7 @@ class _Outbox:
         self._stream = stream
         self._waiting: dict[tuple[type[Told], str], Told] = {}
         self._news = trio.Event()
+        self._is_closed = False
 
     def put(self, message: Told) -> None:
         key = type(message), message.exporter
@@ -105,10 +121,15 @@ class _Outbox:
         self._waiting[key] = message
         self._news.set()
 
+    def close(self) -> None:
+        """Let ``run`` end when all is sent."""
+        self._is_closed = True
+        self._news.set()
+
     async def run(self, scope: trio.CancelScope) -> None:
-        """Send until cancelled; cancel ``scope`` if nobody reads any more."""
+        """Send until it is closed; cancel ``scope`` if nobody reads any more."""
         try:
-            while True:
+            while self._waiting or not self._is_closed:
                 await self._news.wait()
                 self._news = trio.Event()
                 waiting, self._waiting = self._waiting, {}

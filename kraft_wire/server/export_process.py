@@ -47,8 +47,8 @@ from kraft_wire.server.reports.exporters import ExporterReports
 
 TELL_INTERVAL_S: Final = 0.01
 """The high watermark is told at most so often."""
-STOP_S: Final = 2.0
-"""The process is killed if it needs longer to end."""
+STOP_S: Final = 3.0
+"""The process is killed if it needs longer to end: it waits two seconds for its sinks."""
 ORDERS_INTERVAL_S: Final = 1.0
 """New orders are noticed so soon."""
 STEADY_S: Final = 60.0

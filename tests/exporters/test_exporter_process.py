@@ -33,6 +33,7 @@ from tests.support.metadata_logs import LogWriter
 from tests.support.waiting import wait_until
 
 CLUSTER = "one"
+PIPE_BYTES = 64 * 1024
 
 
 @pytest.fixture
@@ -236,6 +237,24 @@ def test_an_exporter_that_fails_or_hangs_stops_no_other(writer: LogWriter, tmp_p
         assert process.close() == 0
     for name in ("works", "fails", "full"):
         assert _offsets(tmp_path / name) == list(range(writer.end_offset))
+
+
+def test_what_a_sink_gets_while_the_controller_ends_is_acknowledged(
+    writer: LogWriter, tmp_path: Path
+) -> None:
+    """A pipe is full until the controller has closed the process's standard input."""
+    (tmp_path / "slow").mkdir()
+    pipe = tmp_path / "slow" / "slow-00000000000000000000.jsonl"
+    os.mkfifo(pipe)
+    writer.append(2000)
+    with _Process(writer.partition, _exporters(tmp_path, slow="0"), writer.end_offset) as process:
+        with pipe.open("rb") as reader:
+            assert process.process.stdin is not None
+            process.process.stdin.close()
+            lines = reader.readlines()
+        assert process.close() == 0
+    assert sum(map(len, lines)) > PIPE_BYTES
+    assert process.position("slow") == msgspec.json.decode(lines[-1])["offset"] + 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])

@@ -1,4 +1,4 @@
-"""One exporter's task: a sink that hangs, and one with a bug."""
+"""One exporter's task: a sink that hangs, one that is slow, and one with a bug."""
 
 from __future__ import annotations
 
@@ -67,6 +67,52 @@ async def test_an_attempt_that_hangs_is_told_once_and_so_is_its_end(
             assert told[1:] == [Exported("audit", 1), Recovered("audit", 0)]
             os.close(reader)
             nursery.cancel_scope.cancel()
+
+
+class _Slow:
+    """A sink that takes its batches when the test lets it."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_end = trio.Event(), trio.Event()
+
+    async def open(self) -> None:
+        pass
+
+    async def export(self, batch: ExportBatch) -> None:
+        self.has_begun.set()
+        await self.may_end.wait()
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_an_exporter_that_must_finish_waits_for_its_sink_and_sends_nothing_more(
+    writer: LogWriter, tmp_path: Path
+) -> None:
+    writer.append(3)
+    sink, told = _Slow(), list[Told]()
+    exporting = _exporting(writer, _settings(tmp_path), sink, told)
+    with trio.fail_after(GIVE_UP_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(exporting.run)
+            await sink.has_begun.wait()
+            writer.append(3)
+            exporting.advance(writer.end_offset)
+            exporting.finish()
+            sink.may_end.set()
+    assert told == [Exported("audit", 4)]
+
+
+async def test_an_exporter_that_waits_for_records_finishes_at_once(writer: LogWriter, tmp_path: Path) -> None:
+    told: list[Told] = []
+    settings = _settings(tmp_path)
+    exporting = _exporting(writer, settings, make_sink(settings), told)
+    with trio.fail_after(GIVE_UP_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(exporting.run)
+            while not told:
+                await trio.sleep(0.01)
+            exporting.finish()
 
 
 class _WithBug:
