@@ -114,11 +114,9 @@ class FolderReader:
         except BaseException:
             self._forget_snapshot()
             raise
-        if not is_last:
-            return Selection(records, None, is_backlog=True)
-        self._forget_snapshot()
-        self._knows_topic_ids = True
-        return Selection(records, snapshot_id.end_offset, is_backlog=True, ends_snapshot=True)
+        if is_last:
+            self._forget_snapshot()
+        return self._part_of_state(records, snapshot_id, is_last=is_last)
 
     def read_difference(self, snapshot_id: SnapshotId) -> Selection:
         """Return the next wanted records of the difference between a snapshot and the state that was kept."""
@@ -126,9 +124,15 @@ class FolderReader:
         if found is None or found.snapshot_id != snapshot_id:
             found = self._difference = self._difference_from(snapshot_id)
         records, is_last = found.next_part(self._read_bytes)
+        if is_last:
+            self._difference = None
+        return self._part_of_state(records, snapshot_id, is_last=is_last)
+
+    def _part_of_state(
+        self, records: Sequence[ExportRecord], snapshot_id: SnapshotId, *, is_last: bool
+    ) -> Selection:
         if not is_last:
             return Selection(records, None, is_backlog=True)
-        self._difference = None
         self._knows_topic_ids = True
         return Selection(records, snapshot_id.end_offset, is_backlog=True, ends_snapshot=True)
 

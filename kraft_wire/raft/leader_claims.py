@@ -12,12 +12,11 @@ from kraft_wire.raft.door.epoch_limits import is_acceptable_answer
 from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
+from kraft_wire.raft.named_leader import NO_LEADER
 from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, Call
 from kraft_wire.raft.peers import is_stranger, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.address import Address, is_possible
-
-NO_LEADER = -1
 
 
 class LeaderClaim(msgspec.Struct, frozen=True):

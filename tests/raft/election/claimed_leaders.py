@@ -8,12 +8,12 @@ from kraft_wire.protocol.messages import fetch_response
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.raft.effects import Effect, SendRequest
 from kraft_wire.raft.events import ResponseReceived, RpcRequest
+from kraft_wire.raft.named_leader import NO_LEADER
 from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID
 from tests.raft.core_quorum import QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER
 
 TOPIC = "__cluster_metadata"
-NO_LEADER = -1
 
 
 def announcement(

@@ -10,6 +10,7 @@ from kraft_wire.protocol.messages import fetch_response
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.election.known_leader import learn_leader
 from kraft_wire.raft.events import Failure, RequestFailed, ResponseReceived, Tick
+from kraft_wire.raft.named_leader import NO_LEADER
 from kraft_wire.raft.roles import Follower, Role
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import fetches, follow
@@ -17,7 +18,6 @@ from tests.raft.election.test_short_candidates import ask, end_of
 from tests.raft.election.test_turns import first_and_second, ready
 
 TOPIC = "__cluster_metadata"
-NO_LEADER = -1
 
 
 def voted() -> tuple[CoreQuorum, QuorumNode, QuorumNode]:
