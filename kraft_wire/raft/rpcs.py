@@ -19,6 +19,7 @@ from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotReq
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
 from kraft_wire.raft.effects import CancelRequest
 from kraft_wire.raft.election import answer_leaders, answer_votes, campaign
 from kraft_wire.raft.errors import InvariantViolated
@@ -33,6 +34,7 @@ from kraft_wire.raft.leader import (
     serve_snapshot,
     update_voter,
 )
+from kraft_wire.raft.membership import advertised
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import is_questioned
 from kraft_wire.raft.quorum_state import QuorumState
@@ -111,6 +113,11 @@ RPCS: Final[dict[type[Message], Rpc]] = {
         update_voter.handle_update_voter,
         membership_requests.handle_update_response,
         membership_requests.handle_update_failed,
+    ),
+    AdvertisedEndpointsRequest: Rpc(
+        advertised.handle_advertised_endpoints,
+        update_voter.handle_advertised,
+        update_voter.handle_not_advertised,
     ),
     ApiVersionsRequest: Rpc(
         _never_asked,

@@ -247,6 +247,10 @@ class CoreQuorum:
         self._cut: set[tuple[int, int]] = set()
         self.impostors: dict[str, Callable[[Message], Message]] = {}
         """Who answers at a host that is none of the nodes'."""
+        self.aliases: dict[str, int] = {}
+        """Hosts that lead to a node, too, by node id."""
+        self.unserved: dict[int, set[type[Message]]] = {}
+        """Requests that a node doesn't know, by node id."""
         self.unroutable: set[tuple[int, int]] = set()
         """The first of each pair can't connect to the second."""
         self._votes: dict[tuple[int, int], int] = {}
@@ -372,7 +376,7 @@ class CoreQuorum:
             if isinstance(request, ApiVersionsRequest):
                 self.answer(target, call, target.versions)
                 return
-            if not self._wire.can_carry(request):
+            if type(request) in self.unserved.get(target.id, ()) or not self._wire.can_carry(request):
                 source.step(RequestFailed(request_id, Failure.UNSUPPORTED))
                 return
             read, version = self._wire.request(request)
@@ -392,6 +396,8 @@ class CoreQuorum:
 
     def _node_at(self, peer: Peer) -> QuorumNode | None:
         """Return the node that listens at an address."""
+        if peer.host in self.aliases:
+            return self.nodes[self.aliases[peer.host]]
         listening = (
             node
             for node in self.nodes.values()

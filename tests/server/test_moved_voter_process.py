@@ -42,3 +42,15 @@ def test_a_voter_that_has_moved_is_needed_and_there(tmp_path: Path, epochs: int)
         wait_until(lambda: _follows(controllers, moved), "the moved voter to follow at its new address")
         controllers.kill(next(id for id in controllers.processes if id not in (moved, controllers.leader())))
         controllers.write(range(3, 6))
+
+
+def test_a_voter_with_another_name_for_its_address_is_known_by_it(tmp_path: Path) -> None:
+    with three_controllers(tmp_path) as controllers:
+        controllers.write(range(3))
+        leader = controllers.leader()
+        renamed = next(id for id in (1, 2, 3) if id != leader)
+        controllers.kill(renamed)
+        controllers.rename(renamed, "localhost")
+        controllers.start_one(renamed)
+        wait_until(lambda: _follows(controllers, renamed), "the voter to follow under its new name")
+        assert "move of a voter refused" not in controllers.processes[leader].text

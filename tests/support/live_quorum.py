@@ -189,6 +189,13 @@ class Controllers:
         self.processes[id] = self._stack.enter_context(process)
         return self.processes[id]
 
+    def rename(self, id: int, host: str) -> None:
+        """Let a stopped controller advertise another name for its address."""
+        port = self.addresses[id].rpartition(":")[2]
+        self.addresses[id] = f"{host}:{port}"
+        with self.file(id).open("a") as file:
+            file.write(f"advertised.listeners=CONTROLLER://{self.addresses[id]}\n")
+
     def move(self, *ids: int) -> None:
         """Give these controllers, which are stopped, other ports: in the properties of all, not in their
         logs."""

@@ -2,7 +2,8 @@
 is taken for that voter, so nobody else may be put there.
 
 - It must be at the address that it wants.
-- It must have been silent at its present address for some fetch timeouts.
+- It must have been silent at its present address for some fetch timeouts, or say there itself that it
+  advertises the new one. Only our voters can be asked for that.
 - With kraft.version 0, a new directory id must be that of the voter at its static address.
 """
 
@@ -12,10 +13,10 @@ from typing import Final
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.effects import MoveRefused
-from kraft_wire.raft.leader.voter_questions import VoterQuestion
+from kraft_wire.raft.leader.voter_questions import VoterAnswer, VoterQuestion
 from kraft_wire.raft.leader.voter_silences import VoterSilences
 from kraft_wire.raft.membership.change import ChangeRefused
-from kraft_wire.raft.membership.voters import Voter, endpoint_at
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, Voter, endpoint_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.address import Address
 
@@ -28,7 +29,12 @@ TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
 
 def address_of(quorum: QuorumState, voter: Voter) -> Address | None:
     """Return a voter's address on the controller listener; None if it has none there."""
-    endpoint = endpoint_at(voter.endpoints, quorum.config.listener)
+    return address_in(quorum, voter.endpoints)
+
+
+def address_in(quorum: QuorumState, endpoints: Endpoints) -> Address | None:
+    """Return the address of the controller listener; None if it isn't among the endpoints."""
+    endpoint = endpoint_at(endpoints, quorum.config.listener)
     return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
 
@@ -47,16 +53,19 @@ def check_answers(
     """Raise ChangeRefused if the answers don't show that the voter is where it is said to be."""
     key, present, wanted = known.key, address_of(quorum, known), address_of(quorum, question.voter)
     assert wanted is not None, "it was asked there"
-    if not question.is_there(wanted):
+    if not question.answer_at(wanted).is_there:
         _report(quorum, MoveRefused(key, present, wanted, is_at_present=False))
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{key} does not answer at {wanted}")
     if present in (None, wanted):
         return
     if not question.is_for(present):
         raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{key} has moved meanwhile: try again")
+    answer = question.answer_at(present)
     if key != question.voter.key:
-        _check_static_address(question, present)
-    elif question.is_there(present):
+        _check_static_address(answer, question.voter.key, present)
+    elif answer.advertised == wanted:
+        return
+    elif answer.is_there:
         silences.end(key.id)
         _report(quorum, MoveRefused(key, present, wanted, is_at_present=True))
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"{key} still answers at {present}")
@@ -64,11 +73,9 @@ def check_answers(
         _check_silence(quorum, silences, known, present)
 
 
-def _check_static_address(question: VoterQuestion, present: Address) -> None:
-    if not question.is_there(present):
-        raise ChangeRefused(
-            ErrorCode.REQUEST_TIMED_OUT, f"{question.voter.key} does not answer at {present}: try again"
-        )
+def _check_static_address(answer: VoterAnswer, key: ReplicaKey, present: Address) -> None:
+    if not answer.is_there:
+        raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{key} does not answer at {present}: try again")
 
 
 def _check_silence(quorum: QuorumState, silences: VoterSilences, known: Voter, present: Address) -> None:

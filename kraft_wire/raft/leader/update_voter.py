@@ -17,14 +17,17 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
+from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
+from kraft_wire.protocol.own_messages.advertised_endpoints_response import AdvertisedEndpointsResponse
 from kraft_wire.raft.door.request_checks import is_other_cluster, leader_only_error
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
 from kraft_wire.raft.leader.announcement import begin_request, is_from_addressee
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.moved_voter import address_of, addresses_to_ask, check_answers
-from kraft_wire.raft.leader.voter_questions import MOST_WAITING
+from kraft_wire.raft.leader.moved_voter import address_in, address_of, addresses_to_ask, check_answers
+from kraft_wire.raft.leader.voter_questions import MOST_WAITING, VoterAnswer
+from kraft_wire.raft.membership.advertised import addressee_of, advertised_request, endpoints_in
 from kraft_wire.raft.membership.change import (
     ChangeRefused,
     check_endpoints,
@@ -130,23 +133,42 @@ def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest, addresses: Ite
     elif open_one is not None or not quorum.voter_questions.has_room(voter.key.id):
         raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} is being asked already: try again")
     else:
+        wanted = address_of(quorum, voter)
         for peer in quorum.voter_questions.begin(voter, rpc, addresses).answers:
-            quorum.send(peer, begin_request(quorum, voter.key))
+            is_wanted = (peer.host, peer.port) == wanted
+            make = begin_request if is_wanted else advertised_request
+            quorum.send(peer, make(quorum, voter.key))
+
+
+def handle_advertised(quorum: QuorumState, call: Call, response: AdvertisedEndpointsResponse) -> None:
+    """Note what the voter says at its present address."""
+    is_there = response.error_code == ErrorCode.NONE
+    advertised = address_in(quorum, endpoints_in(response)) if is_there else None
+    _note_answer(quorum, call, VoterAnswer(is_there, advertised))
+
+
+def handle_not_advertised(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Ask a controller of Java's, or of an older release of ours, as any controller can be asked."""
+    if failure is Failure.UNSUPPORTED:
+        asked = cast(AdvertisedEndpointsRequest, call.request)
+        quorum.send(call.peer, begin_request(quorum, addressee_of(asked)))
+    else:
+        handle_no_answer(quorum, call, failure)
 
 
 def handle_answer(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
     """Note whether the voter is at an address where it was asked."""
-    _note_answer(quorum, call, is_there=is_from_addressee(response))
+    _note_answer(quorum, call, VoterAnswer(is_from_addressee(response)))
 
 
 def handle_no_answer(quorum: QuorumState, call: Call, failure: Failure) -> None:
     """Note that the voter can't be reached at an address."""
-    _note_answer(quorum, call, is_there=False)
+    _note_answer(quorum, call, VoterAnswer(is_there=False))
 
 
-def _note_answer(quorum: QuorumState, call: Call, *, is_there: bool) -> None:
+def _note_answer(quorum: QuorumState, call: Call, answer: VoterAnswer) -> None:
     """Change the voter's entry after the last answer, or refuse to."""
-    question = quorum.voter_questions.answered(call.peer, is_there=is_there)
+    question = quorum.voter_questions.answered(call.peer, answer)
     if question is None or quorum.leadership is None:
         return
     error = ErrorCode.NONE

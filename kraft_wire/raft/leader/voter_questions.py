@@ -1,13 +1,14 @@
 """Keep the UpdateRaftVoters that wait until their voter has answered at several addresses.
 
 The question is BeginQuorumEpoch, which names the node id and the directory id: anybody else answers
-INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer.
+INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer. At its present address one of
+our voters is asked for the endpoints that it advertises (``membership/advertised``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,13 +23,21 @@ MOST_WAITING: Final = 8
 """The requests that share a question."""
 
 
+class VoterAnswer(NamedTuple):
+    """Whether the voter is at an address where it was asked, and which address it advertises itself; None if
+    it hasn't said that."""
+
+    is_there: bool
+    advertised: Address | None = None
+
+
 class VoterQuestion(msgspec.Struct):
-    """A voter's new entry, the requests for it, and whether the voter is at each of the addresses where it is
+    """A voter's new entry, the requests for it, and what came from each of the addresses where the voter is
     asked; None before the answer."""
 
     voter: Voter
     rpcs: list[RpcRequest]
-    answers: dict[Peer, bool | None]
+    answers: dict[Peer, VoterAnswer | None]
 
     @property
     def is_answered(self) -> bool:
@@ -38,9 +47,10 @@ class VoterQuestion(msgspec.Struct):
         """Whether the voter is asked at an address."""
         return any((peer.host, peer.port) == address for peer in self.answers)
 
-    def is_there(self, address: Address) -> bool:
-        """Whether the voter has answered at an address."""
-        return any(there for peer, there in self.answers.items() if (peer.host, peer.port) == address)
+    def answer_at(self, address: Address) -> VoterAnswer:
+        """Return what came from an address where the voter was asked."""
+        found = (each for peer, each in self.answers.items() if (peer.host, peer.port) == address)
+        return next(found, None) or VoterAnswer(is_there=False)
 
 
 class VoterQuestions:
@@ -72,11 +82,11 @@ class VoterQuestions:
         self._open.append(question)
         return question
 
-    def answered(self, peer: Peer, *, is_there: bool) -> VoterQuestion | None:
+    def answered(self, peer: Peer, answer: VoterAnswer) -> VoterQuestion | None:
         """Note an answer, or that none came. Returns the question if it was the last one."""
         for question in self._open:
             if peer in question.answers:
-                question.answers[peer] = is_there
+                question.answers[peer] = answer
                 if question.is_answered:
                     self._open.remove(question)
                     return question

@@ -254,16 +254,17 @@ class Cluster:
         directory_id = Uuid(bytes([100 + node.id] * 15 + [100 + next(self._disks) % 100]))
         node.config = msgspec.structs.replace(node.config, directory_id=directory_id)
 
-    def move(self, node: SimNode) -> None:
-        """Let a node advertise its other name from its next start on. Only that one reaches it, except where
-        nobody could find it: static voters have one name, and drafted ones aren't searched."""
+    def move(self, node: SimNode, *, keeps_name: bool) -> None:
+        """Let a node advertise its other name from its next start on. Only that one reaches it unless it
+        ``keeps_name``, or where nobody could find it: static voters have one name, and drafted ones aren't
+        searched."""
         (endpoint,) = node.config.endpoints
         names = {host_of(node.id): other_host_of(node.id), other_host_of(node.id): host_of(node.id)}
         moved = endpoints_of([(endpoint.listener, names[endpoint.host], endpoint.port)])
         node.config = msgspec.structs.replace(node.config, endpoints=moved)
-        if self._leaves_names:
+        if self._leaves_names and not keeps_name:
             self.network.deserted.add(endpoint.host)
-            self.network.deserted.discard(names[endpoint.host])
+        self.network.deserted.discard(names[endpoint.host])
 
     def garble(self, node: SimNode, duration_us: int, chance: random.Random) -> None:
         """Flip bits now and then in the records that this node sends, for a while."""

@@ -162,10 +162,10 @@ class Network:
             connection = self._open[line] = Connection(client, server)
         connection.pending[request_id] = None
         if connection.is_answered and not self._wire.can_carry(request):
-            self._scheduler.after(0, self._fail_unsupported, connection, request_id)
+            self._scheduler.after(0, self._fail, connection, request_id, Failure.UNSUPPORTED)
             return
         if peer.host in self.deserted:
-            self._scheduler.after(0, self._fail_lost, connection, request_id)
+            self._scheduler.after(0, self._fail, connection, request_id, Failure.LOST)
             return
         if (client.id, peer.host) in self.unroutable or is_nowhere(peer):
             return
@@ -197,7 +197,7 @@ class Network:
         if not self._wire.can_carry(request):
             pair = server.id, connection.client.id
             connection.to_client_us = self.links.carry(
-                pair, connection.to_client_us + 1, self._fail_unsupported, connection, request_id
+                pair, connection.to_client_us + 1, self._fail, connection, request_id, Failure.UNSUPPORTED
             )
             return
         self._last_token += 1
@@ -303,25 +303,19 @@ class Network:
         self.links.carry(pair, connection.to_server_us + 1, self._close_server, connection)
         if connection.client.is_up and connection.client.life == connection.client_life:
             for request_id in lost:
-                self._scheduler.after(0, self._fail, connection, request_id)
+                self._scheduler.after(0, self._time_out, connection, request_id)
 
-    def _fail(self, connection: Connection, request_id: int) -> None:
+    def _time_out(self, connection: Connection, request_id: int) -> None:
         client = connection.client
         if client.is_up and client.life == connection.client_life:
             client.take(RequestFailed(request_id, Failure.TIMED_OUT))
 
-    def _fail_lost(self, connection: Connection, request_id: int) -> None:
-        """Report that nobody listens where a request was sent to."""
+    def _fail(self, connection: Connection, request_id: int, failure: Failure) -> None:
+        """Report that nobody listens where a request was sent to, or that the server doesn't serve it."""
         if self._is_awaited(connection) and request_id in connection.pending:
+            connection.is_answered |= failure is Failure.UNSUPPORTED
             del connection.pending[request_id]
-            connection.client.take(RequestFailed(request_id, Failure.LOST))
-
-    def _fail_unsupported(self, connection: Connection, request_id: int) -> None:
-        """Report a request that the server doesn't serve."""
-        if self._is_awaited(connection) and request_id in connection.pending:
-            connection.is_answered = True
-            del connection.pending[request_id]
-            connection.client.take(RequestFailed(request_id, Failure.UNSUPPORTED))
+            connection.client.take(RequestFailed(request_id, failure))
 
     def _close_server(self, connection: Connection) -> None:
         server = connection.server

@@ -10,7 +10,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.wire.dialect import Dialect, Form
 
 VERSIONS: Final[Mapping[int, int]] = {
-    1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 55: 2, 59: 1, 70: 0, 80: 1, 81: 0, 82: 0,
+    1: 18, 18: 4, 52: 2, 53: 1, 54: 1, 55: 2, 59: 1, 70: 0, 80: 1, 81: 0, 82: 0, 10004: 0,
 }  # fmt: skip
 
 

@@ -14,6 +14,11 @@ from kraft_wire.protocol.messages import begin_quorum_epoch_response
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import Listener
+from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
+from kraft_wire.protocol.own_messages.advertised_endpoints_response import (
+    AdvertisedEndpointsResponse,
+    Endpoint,
+)
 from kraft_wire.raft.effects import Effect, MoveRefused, SendRequest
 from kraft_wire.raft.events import RequestAbandoned, ShutDown
 from kraft_wire.raft.leader.moved_voter import SILENT_TIMEOUTS
@@ -46,13 +51,15 @@ def settled(**settings: int) -> CoreQuorum:
 
 
 def impostor(voter: QuorumNode, epoch: int) -> Callable[[Message], Message]:
-    """Return what answers in a voter's name: it leads this epoch."""
+    """Return what answers in a voter's name: it leads this epoch, and is where it is meant to be."""
 
     def answer(request: Message) -> Message:
         if isinstance(request, FetchRequest):
             asked = request.topics[0].partitions[0].current_leader_epoch
             error = ErrorCode.NONE if asked == epoch else ErrorCode.FENCED_LEADER_EPOCH
             return fetch_answer(voter.id, epoch, error, high_watermark=1 << 40, host=EVIL)
+        if isinstance(request, AdvertisedEndpointsRequest):
+            return AdvertisedEndpointsResponse(endpoints=[Endpoint(LISTENER, EVIL, PORT)])
         assert isinstance(request, BeginQuorumEpochRequest)
         partition = begin_quorum_epoch_response.PartitionData(
             error_code=ErrorCode.FENCED_LEADER_EPOCH, leader_id=voter.id, leader_epoch=epoch
