@@ -19,10 +19,18 @@ class Begin(msgspec.Struct, frozen=True):
     high_watermark: int
 
 
-class Committed(msgspec.Struct, frozen=True, gc=False):
-    """Each further line: everything below ``high_watermark`` is committed."""
+class Committed(msgspec.Struct, frozen=True, gc=False, tag=True):
+    """Everything below ``high_watermark`` is committed."""
 
     high_watermark: int
+
+
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """Wait for what the sinks are getting, tell it, and end."""
+
+
+Line = Committed | Finish
+"""Each further line."""
 
 
 # --- to the controller
@@ -75,7 +83,7 @@ Told = Exported | Failing | Recovered | Restarted | NoBase
 """A message of the exporters' process to the controller."""
 
 
-def line_of(message: Begin | Committed | Told) -> bytes:
+def line_of(message: Begin | Line | Told) -> bytes:
     """Return a message as a line."""
     return msgspec.json.encode(message) + b"\n"
 

@@ -1,8 +1,8 @@
 """Run all exporters of a controller: ``python -m kraft_wire.exporters FOLDER``.
 
-The first line of standard input is a ``Begin``, each further one a ``Committed``; standard output has what is
-``Told`` (``messages.py``). When its standard input, which the controller holds open, is closed, the process
-takes the acknowledgements that it waits for, tells them, and ends.
+The first line of standard input is a ``Begin``, each further one a ``Line``; standard output has what is
+``Told`` (``messages.py``). The process ends when it was told to finish, or when its standard input, which the
+controller holds open, is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kraft_wire.exporters.cursor import PACE_MS
 from kraft_wire.exporters.exporting import Exporting
 from kraft_wire.exporters.filters import Filter
 from kraft_wire.exporters.installed import kind_of
-from kraft_wire.exporters.messages import Begin, Committed, Told, line_of
+from kraft_wire.exporters.messages import Begin, Committed, Finish, Line, Told, line_of
 from kraft_wire.exporters.pipes import lines_of
 from kraft_wire.exporters.reading import FolderReader
 from kraft_wire.exporters.resync.bases import Base, forget_bases
@@ -33,7 +33,9 @@ BELOW_THE_CONTROLLER: Final = 10
 """The niceness of the process: the controllers on this machine come first."""
 LOOK_S: Final = 1.0
 FINISH_S: Final = 2.0
-"""The exporters that still wait for their sinks after this time are cancelled. Their records come twice."""
+"""An exporter that must finish waits for its sink for so long. Then its records come twice."""
+LAST_WORDS_S: Final = 0.5
+"""The time for telling what was acknowledged last."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -61,26 +63,36 @@ async def run(folder: Path, receiving: trio.abc.ReceiveStream, sending: trio.abc
         nursery.start_soon(outbox.run, nursery.cancel_scope)
         await _export(exporters, lines)
         outbox.close()
-        nursery.cancel_scope.deadline = trio.current_time() + FINISH_S
+        nursery.cancel_scope.deadline = trio.current_time() + LAST_WORDS_S
 
 
 async def _export(exporters: Sequence[Exporting], lines: AsyncIterator[bytes]) -> None:
-    """Export what is committed until the lines end."""
+    """Export until all exporters have finished, or the lines end."""
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(_follow, lines, exporters, nursery.cancel_scope)
         nursery.start_soon(_complain, exporters)
         for exporter in exporters:
             nursery.start_soon(exporter.keep_base)
         async with trio.open_nursery() as running:
             for exporter in exporters:
                 running.start_soon(exporter.run)
-            async for line in lines:
-                high_watermark = msgspec.json.decode(line, type=Committed).high_watermark
-                for exporter in exporters:
-                    exporter.advance(high_watermark)
-            for exporter in exporters:
-                exporter.finish()
-            running.cancel_scope.deadline = trio.current_time() + FINISH_S
         nursery.cancel_scope.cancel()
+
+
+async def _follow(
+    lines: AsyncIterator[bytes], exporters: Sequence[Exporting], scope: trio.CancelScope
+) -> None:
+    """Do what the lines say. Cancel ``scope`` when they end, or when finishing takes too long."""
+    async for line in lines:
+        found: Line = msgspec.json.decode(line, type=Line)
+        for exporter in exporters:
+            match found:
+                case Committed(high_watermark):
+                    exporter.advance(high_watermark)
+                case Finish():
+                    exporter.finish()
+                    scope.deadline = trio.current_time() + FINISH_S
+    scope.cancel()
 
 
 def _exporting(settings: ExporterSettings, begin: Begin, folder: Path, outbox: _Outbox) -> Exporting:

@@ -28,6 +28,7 @@ from kraft_wire.exporters.messages import (
     Committed,
     Exported,
     Failing,
+    Finish,
     NoBase,
     Recovered,
     Restarted,
@@ -47,8 +48,10 @@ from kraft_wire.server.reports.exporters import ExporterReports
 
 TELL_INTERVAL_S: Final = 0.01
 """The high watermark is told at most so often."""
-STOP_S: Final = 3.0
-"""The process is killed if it needs longer to end: it waits two seconds for its sinks."""
+FINISH_S: Final = 3.0
+"""The process may need so long to finish: it waits two seconds for its sinks."""
+STOP_S: Final = 2.0
+"""The process is killed if it needs longer to end."""
 ORDERS_INTERVAL_S: Final = 1.0
 """New orders are noticed so soon."""
 STEADY_S: Final = 60.0
@@ -85,6 +88,10 @@ class ExportProcess:
         self._high_watermark = 0
         self._epoch_start = 0
         self._is_active = False
+        self._leaderships_lost = 0
+        self._must_finish = False
+        self._ended = trio.Event()
+        self._ended.set()
         self._news = trio.Event()
 
     def stepped(self, event: NodeEvent, effects: Sequence[NodeEffect], now: Now) -> None:
@@ -99,15 +106,28 @@ class ExportProcess:
                     self._is_active = True
                 case LostLeadership():
                     self._is_active = False
+                    self._leaderships_lost += 1
                 case _:
                     continue
-            self._news.set()
-            self._news = trio.Event()
+            self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = trio.Event()
+
+    async def finish(self) -> None:
+        """Export nothing more, and wait until what the sinks are getting is acknowledged, for a bounded time.
+        This node still leads: so nobody else exports meanwhile."""
+        self._must_finish = True
+        self._wake()
+        await self._ended.wait()
 
     @property
     def _exports(self) -> bool:
         """Whether this node exports, and knows of everything that was exported before: as the active
         controller, when a record of its own epoch is committed."""
+        if self._must_finish:
+            return False
         if self._is_observer:
             return self._high_watermark >= max([1, *self._positions.known.values()])
         return self._is_active and self._high_watermark > self._epoch_start
@@ -120,7 +140,11 @@ class ExportProcess:
             failures = 0
             while self._exports:
                 began_s = trio.current_time()
-                problem = await self._export(orders)
+                self._ended = trio.Event()
+                try:
+                    problem = await self._export(orders)
+                finally:
+                    self._ended.set()
                 if problem is None:
                     self._reports.stopped(is_active=self._exports)
                     break
@@ -167,7 +191,8 @@ class ExportProcess:
             child = _Child(
                 await trio.lowlevel.open_process(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-                )
+                ),
+                self._leaderships_lost,
             )
         except OSError as error:
             return f"{sys.executable} can't be started: {error}"
@@ -180,7 +205,7 @@ class ExportProcess:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
                 nursery.start_soon(self._feed, child, exporters)
-                nursery.start_soon(_stop_when, over, child)
+                nursery.start_soon(self._stop_when, over, child)
                 await self._listen(child)
                 await child.end()
                 with trio.move_on_after(STOP_S):
@@ -197,14 +222,26 @@ class ExportProcess:
                     await self._positions.write()
         return None if child.is_stopped else child.problem
 
+    async def _stop_when(self, over: Callable[[], Awaitable[None]], child: _Child) -> None:
+        """Stop the process when it is over, also if the process reads nothing."""
+        await over()
+        child.is_stopped = True
+        if self._must_finish:
+            with trio.move_on_after(FINISH_S):
+                await child.process.wait()
+        await child.end()
+
     async def _feed(self, child: _Child, exporters: Sequence[ExporterSettings]) -> None:
-        """Tell what is committed."""
+        """Tell what is committed, and when to finish."""
         told = self._high_watermark
         begin = Begin(self._cluster, tuple(exporters), self._positions.known, told)
         await child.send(line_of(begin))
         while True:
-            while self._high_watermark <= told:
+            while self._high_watermark <= told and not self._must_finish:
                 await self._news.wait()
+            if self._must_finish:
+                await child.send(line_of(Finish()))
+                return
             told = self._high_watermark
             await child.send(line_of(Committed(told)))
             await trio.sleep(TELL_INTERVAL_S)
@@ -218,10 +255,12 @@ class ExportProcess:
                 except msgspec.DecodeError as error:
                     child.complaint = f"its process wrote {line[:100]!r}: {error}"
                     return
-                self._take(told)
+                self._take(told, child)
 
-    def _take(self, told: Told) -> None:
+    def _take(self, told: Told, child: _Child) -> None:
         match told:
+            case Exported() if child.leaderships_lost != self._leaderships_lost:
+                pass  # the next leader knows better, and may have begun again by an order
             case Exported(exporter, position):
                 self._positions.note(exporter, position)
                 self.figures[exporter].advanced(monotonic_ms())
@@ -238,21 +277,15 @@ class ExportProcess:
                 self.figures[told.exporter].restarts += 1
 
 
-async def _stop_when(over: Callable[[], Awaitable[None]], child: _Child) -> None:
-    """Stop the process when it is over, also if the process reads nothing."""
-    await over()
-    child.is_stopped = True
-    await child.end()
-
-
 class _Child:
-    """The process and its pipes."""
+    """The process and its pipes. ``leaderships_lost`` are those of this node at its start."""
 
-    def __init__(self, process: trio.Process) -> None:
+    def __init__(self, process: trio.Process, leaderships_lost: int) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self.process = process
+        self.leaderships_lost = leaderships_lost
         self.complaint = ""
         self.is_stopped = False
         self.errors_ended = trio.Event()

@@ -85,6 +85,10 @@ class Exporters:
             nursery.start_soon(self.process.run, orders)
             nursery.start_soon(self._keep_log, keep_records, orders)
 
+    async def finish(self) -> None:
+        """Export nothing more, and keep what is acknowledged until then."""
+        await self.process.finish()
+
     async def _keep_log(self, keep_records: Callable[[int], None], orders: OrdersOf) -> None:
         told: int | None = None
         while True:

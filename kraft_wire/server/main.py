@@ -119,6 +119,8 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                     accepting.start_soon(acceptor.serve, listener)
                 received = signal.Signals(await anext(signals))
                 log.info("stopping", signal=received.name)
+                if export is not None:
+                    await export.finish()
                 await owner.stop()
                 await acceptor.drain()
                 accepting.cancel_scope.cancel()

@@ -20,6 +20,7 @@ from kraft_wire.exporters.messages import (
     Committed,
     Exported,
     Failing,
+    Finish,
     Recovered,
     Restarted,
     Told,
@@ -78,6 +79,9 @@ class _Process:
 
     def advance(self, high_watermark: int) -> None:
         self._write(line_of(Committed(high_watermark)))
+
+    def finish(self) -> None:
+        self._write(line_of(Finish()))
 
     def position(self, exporter: str) -> int | None:
         found = [each.position for each in self.of(Exported) if each.exporter == exporter]
@@ -239,22 +243,34 @@ def test_an_exporter_that_fails_or_hangs_stops_no_other(writer: LogWriter, tmp_p
         assert _offsets(tmp_path / name) == list(range(writer.end_offset))
 
 
-def test_what_a_sink_gets_while_the_controller_ends_is_acknowledged(
+def test_what_a_sink_gets_when_the_exporters_must_finish_is_acknowledged(
     writer: LogWriter, tmp_path: Path
 ) -> None:
-    """A pipe is full until the controller has closed the process's standard input."""
+    """A pipe is full until the process has been told to finish."""
     (tmp_path / "slow").mkdir()
     pipe = tmp_path / "slow" / "slow-00000000000000000000.jsonl"
     os.mkfifo(pipe)
     writer.append(2000)
     with _Process(writer.partition, _exporters(tmp_path, slow="0"), writer.end_offset) as process:
         with pipe.open("rb") as reader:
-            assert process.process.stdin is not None
-            process.process.stdin.close()
+            process.finish()
             lines = reader.readlines()
-        assert process.close() == 0
+        assert process.process.wait(GIVE_UP_S) == 0
+        process.close()
     assert sum(map(len, lines)) > PIPE_BYTES
     assert process.position("slow") == msgspec.json.decode(lines[-1])["offset"] + 1
+
+
+def test_a_sink_that_hangs_is_not_waited_for_for_long(writer: LogWriter, tmp_path: Path) -> None:
+    (tmp_path / "hangs").mkdir()
+    os.mkfifo(tmp_path / "hangs" / "hangs-00000000000000000000.jsonl")
+    exporters = _exporters(tmp_path, hangs="0", works="0")
+    with _Process(writer.partition, exporters, writer.end_offset) as process:
+        process.wait_for_position("works", writer.end_offset)
+        process.finish()
+        assert process.process.wait(GIVE_UP_S) == 0
+        process.close()
+    assert process.position("hangs") is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])

@@ -17,7 +17,7 @@ import trio.testing
 from kraft_wire.configs.exporter_orders import paused_key, reset_key
 from kraft_wire.controller.node.effects import Activated, NodeEffect
 from kraft_wire.exporters.messages import Exported, Failing, Recovered, Restarted, Told, line_of
-from kraft_wire.exporters.positions import POSITIONS_FILE, Kept, positions_text
+from kraft_wire.exporters.positions import POSITIONS_FILE, Kept, parse_positions, positions_text
 from kraft_wire.exporters.settings import ExporterSettings, read_exporters
 from kraft_wire.raft.effects import BecameLeader, HighWatermarkAdvanced, LostLeadership
 from kraft_wire.raft.events import Now, Tick
@@ -214,6 +214,78 @@ async def test_a_process_that_reads_nothing_is_stopped_nevertheless(
             await trio.testing.wait_all_tasks_blocked()
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped")
+
+
+# The end.
+
+
+def _acknowledging(line: str) -> str:
+    """Return a script that reads up to a line, and tells a position after that."""
+    read = f"while read -r line; do case $line in *{line}*) break;; esac; done"
+    return f"{read}\n{_printing(Exported('audit', 9))}"
+
+
+def _kept(folder: Path) -> dict[str, int]:
+    """Return the positions on disk."""
+    file = folder / POSITIONS_FILE
+    return parse_positions(file.read_text(), CLUSTER).positions if file.exists() else {}
+
+
+async def test_what_is_acknowledged_while_the_exporters_finish_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _program(tmp_path, monkeypatch, _acknowledging("Finish"))
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        await process.finish()
+        assert _kept(tmp_path) == {"audit": 9}
+        _step(process, HighWatermarkAdvanced(12))
+        await trio.testing.wait_all_tasks_blocked()
+    assert [each.getMessage() for each in caplog.records].count("exporters started") == 1
+
+
+async def test_a_process_that_does_not_finish_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.STOP_S", 0.1)
+    monkeypatch.setattr("kraft_wire.server.export_process.FINISH_S", 0.1)
+    _program(tmp_path, monkeypatch, "exec sleep 1000")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        await process.finish()
+
+
+async def test_exporters_that_do_not_run_have_finished(tmp_path: Path) -> None:
+    async with _running(tmp_path) as process:
+        await process.finish()
+
+
+async def test_a_leader_that_is_deposed_waits_for_no_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next leader exports the same."""
+    _program(tmp_path, monkeypatch, f"cat > {tmp_path}/input")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+    assert "Finish" not in (tmp_path / "input").read_text()
+
+
+async def test_what_is_acknowledged_after_the_leadership_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next leader may be further, or may have begun again because of an order."""
+    _program(tmp_path, monkeypatch, _acknowledging("never"))
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+    assert _kept(tmp_path) == {}
 
 
 # Orders of operators.
