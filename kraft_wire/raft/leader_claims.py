@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.raft.door.epoch_limits import is_acceptable_answer
+from kraft_wire.raft.door.epoch_limits import highest_answered, is_acceptable_answer
 from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
 from kraft_wire.raft.membership.voters import Endpoint, Endpoints
@@ -59,6 +59,12 @@ def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     return claim.leader_id >= NO_LEADER and is_acceptable_answer(claim.epoch, quorum.epoch)
 
 
+def _within_limit(quorum: QuorumState, claim: LeaderClaim) -> LeaderClaim:
+    """Return the claim as far as one answer counts. An epoch below the claimed one has no known leader."""
+    limit = highest_answered(quorum.epoch)
+    return claim if claim.epoch <= limit else LeaderClaim(claim.error, limit, NO_LEADER, ())
+
+
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
@@ -68,6 +74,7 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
+    claim = _within_limit(quorum, claim)
     before = quorum.state
     counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
     leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id

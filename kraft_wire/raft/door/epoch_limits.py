@@ -3,7 +3,8 @@
 Epochs are 32 bits wide on the wire and in Java's files, and never decrease. A peer that could name any epoch
 could use up all of them, and no leader could be elected any more. So there are three ceilings: requests reach
 half of all epochs at most, answers three quarters, and only elections go on from there. Above a ceiling an
-epoch may still rise by the few that elections need, one after the other.
+epoch may still rise by the few that elections need, one after the other. So a node that missed elections
+above the ceiling of answers gets there step by step, with one answer after the other.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ def is_acceptable_epoch(epoch: int, own_epoch: int) -> bool:
 
 def is_acceptable_answer(epoch: int, own_epoch: int) -> bool:
     """Whether the answer of a node that was asked may name this epoch to a node that is in ``own_epoch``."""
-    if epoch <= own_epoch + FEW_EPOCHS:
-        return epoch == own_epoch or epoch <= LAST_EPOCH
-    return epoch <= LAST_ANSWERED_EPOCH
+    return epoch == own_epoch or epoch <= LAST_EPOCH
+
+
+def highest_answered(own_epoch: int) -> int:
+    """Return the highest epoch to which one answer takes a node that is in ``own_epoch``."""
+    return max(own_epoch, min(max(LAST_ANSWERED_EPOCH, own_epoch + FEW_EPOCHS), LAST_EPOCH))

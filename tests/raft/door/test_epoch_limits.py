@@ -19,6 +19,7 @@ from kraft_wire.raft.door.epoch_limits import (
     LAST_EPOCH,
     LAST_REQUESTED_EPOCH,
     MAX_EPOCHS_PER_REQUEST,
+    highest_answered,
     is_acceptable_answer,
     is_acceptable_epoch,
 )
@@ -83,28 +84,31 @@ def test_no_request_takes_more_than_a_small_share_of_the_epochs(
 
 
 @pytest.mark.parametrize(
-    ("own", "epoch", "requested", "answered"),
+    ("own", "epoch", "is_requested", "answered"),
     [
-        (0, MAX_EPOCHS_PER_REQUEST, True, True),
-        (0, MAX_EPOCHS_PER_REQUEST + 1, False, True),
-        (5, 4, True, True),
-        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH, True, True),
-        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH + 1, False, True),
-        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + FEW_EPOCHS, True, True),
-        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + FEW_EPOCHS + 1, False, True),
-        (0, LAST_ANSWERED_EPOCH, False, True),
-        (0, LAST_ANSWERED_EPOCH + 1, False, False),
-        (LAST_ANSWERED_EPOCH, LAST_ANSWERED_EPOCH + FEW_EPOCHS, True, True),
-        (LAST_EPOCH - 1, LAST_EPOCH, True, True),
-        (LAST_EPOCH - 1, LAST_EPOCH + 1, False, False),
-        (INT32_MAX, INT32_MAX, True, True),
+        (0, MAX_EPOCHS_PER_REQUEST, True, MAX_EPOCHS_PER_REQUEST),
+        (0, MAX_EPOCHS_PER_REQUEST + 1, False, MAX_EPOCHS_PER_REQUEST + 1),
+        (5, 4, True, 4),
+        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH, True, LAST_REQUESTED_EPOCH),
+        (LAST_REQUESTED_EPOCH - 100, LAST_REQUESTED_EPOCH + 1, False, LAST_REQUESTED_EPOCH + 1),
+        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + FEW_EPOCHS, True, LAST_REQUESTED_EPOCH + FEW_EPOCHS),
+        (LAST_REQUESTED_EPOCH, LAST_REQUESTED_EPOCH + 17, False, LAST_REQUESTED_EPOCH + 17),
+        (0, LAST_ANSWERED_EPOCH, False, LAST_ANSWERED_EPOCH),
+        (0, LAST_ANSWERED_EPOCH + 1, False, LAST_ANSWERED_EPOCH),
+        (0, LAST_EPOCH, False, LAST_ANSWERED_EPOCH),
+        (0, LAST_EPOCH + 1, False, 0),
+        (LAST_ANSWERED_EPOCH, LAST_ANSWERED_EPOCH + 16, True, LAST_ANSWERED_EPOCH + FEW_EPOCHS),
+        (LAST_ANSWERED_EPOCH, LAST_ANSWERED_EPOCH + 17, False, LAST_ANSWERED_EPOCH + FEW_EPOCHS),
+        (LAST_EPOCH - 1, LAST_EPOCH, True, LAST_EPOCH),
+        (LAST_EPOCH - 1, LAST_EPOCH + 1, False, LAST_EPOCH - 1),
+        (INT32_MAX, INT32_MAX, True, INT32_MAX),
     ],
 )
 def test_elections_have_room_above_all_that_can_be_claimed(
-    own: int, epoch: int, *, requested: bool, answered: bool
+    own: int, epoch: int, *, is_requested: bool, answered: int
 ) -> None:
-    assert is_acceptable_epoch(epoch, own) is requested
-    assert is_acceptable_answer(epoch, own) is answered
+    assert is_acceptable_epoch(epoch, own) is is_requested
+    assert (min(epoch, highest_answered(own)) if is_acceptable_answer(epoch, own) else own) == answered
 
 
 def test_there_is_room_for_a_billion_elections_above_the_ceilings() -> None:
@@ -155,6 +159,20 @@ def test_nodes_that_missed_many_epochs_learn_of_them_by_asking(ahead: tuple[int,
     quorum.elect()
     quorum.run_until(quorum.agree)
     assert all(node.running.epoch > 5 * MAX_EPOCHS_PER_REQUEST for node in quorum.nodes.values())
+
+
+@pytest.mark.parametrize("ahead", [(1,), (1, 2)])
+def test_nodes_that_missed_elections_above_the_ceiling_of_answers_get_there_step_by_step(
+    ahead: tuple[int, ...],
+) -> None:
+    """The others have gone on from an epoch that somebody claimed."""
+    quorum, epoch = CoreQuorum(3), LAST_ANSWERED_EPOCH + 20 * FEW_EPOCHS
+    for id in ahead:
+        quorum.nodes[id].election = election(-1, epoch)
+    quorum.start()
+    quorum.elect()
+    quorum.run_until(quorum.agree)
+    assert all(epoch < node.running.epoch < epoch + FEW_EPOCHS for node in quorum.nodes.values())
 
 
 @pytest.mark.parametrize("epoch", [LAST_EPOCH, INT32_MAX])
