@@ -324,7 +324,7 @@ OUR_CONTROLLER_APIS: Final = ApiTable(
     [
         *CONTROLLER_APIS,
         Api("StateDigest", 0, 0, _NODE, requires=_DESCRIBE, is_small=True),
-        Api("AdvertisedEndpoints", 0, 0, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
+        Api("VoterEntry", 0, 0, _RAFT, requires=_CLUSTER_ACTION, is_small=True),
     ]
 )
 """The APIs of one of our controllers."""
@@ -337,7 +337,7 @@ def _exporter_positions_by(answered_by: AnsweredBy) -> Api:
 EXPORTER_APIS: Final = ApiTable([*OUR_CONTROLLER_APIS, _exporter_positions_by(_ACTIVE)])
 """The APIs of a controller with exporters."""
 
-_OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "AdvertisedEndpoints"}
+_OF_VOTERS: Final = {"Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "VoterEntry"}
 """The APIs that only voters are asked."""
 
 OBSERVER_APIS: Final = ApiTable(api for api in OUR_CONTROLLER_APIS if api.name not in _OF_VOTERS)

@@ -17,6 +17,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from kraft_wire.raft.membership.change import EntryRefusal
 from kraft_wire.raft.membership.voters import Peer, ReplicaKey, VoterSet
 from kraft_wire.raft.roles import Role
 from kraft_wire.wire.address import Address
@@ -221,14 +222,14 @@ class UpdateRefused(msgspec.Struct, frozen=True):
     error: ErrorCode
 
 
-class MoveRefused(msgspec.Struct, frozen=True):
-    """This leader refused to move a voter, in whose name somebody asked for that. Either the voter doesn't
-    answer at the wanted address, or ``is_at_present``: it still answers at the present one."""
+class VoterEntryRefused(msgspec.Struct, frozen=True):
+    """This leader refused to change a voter's entry, in whose name somebody asked for that. The addresses are
+    the voter's present one and the wanted one."""
 
     voter: ReplicaKey
     present: Address | None
-    wanted: Address
-    is_at_present: bool
+    wanted: Address | None
+    reason: EntryRefusal
 
 
 class BecameLeader(msgspec.Struct, frozen=True, gc=False):
@@ -279,7 +280,7 @@ Notice = (
     | HigherEpochRefused
     | JoinRefused
     | UpdateRefused
-    | MoveRefused
+    | VoterEntryRefused
     | VotersChanged
     | ReadyToStop
 )

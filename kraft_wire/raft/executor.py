@@ -145,7 +145,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[Ports, Any], None]]] = {
     fx.HigherEpochRefused: _notice,
     fx.JoinRefused: _notice,
     fx.UpdateRefused: _notice,
-    fx.MoveRefused: _notice,
+    fx.VoterEntryRefused: _notice,
     fx.VotersChanged: _notice,
     fx.ReadyToStop: _notice,
 }

@@ -93,7 +93,7 @@ class QuorumState:
         self.hints = Hints()
         self.raises = Raises()
         self.refused_raises = ReportLimit()
-        self.refused_moves = ReportLimit()
+        self.refused_entries = ReportLimit()
         self.last_heard_ms = 0
         self.has_heard_leader = False
         self.leader_behind = LeaderBehind()

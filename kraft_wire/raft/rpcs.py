@@ -19,7 +19,7 @@ from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotReq
 from kraft_wire.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.vote_request import VoteRequest
-from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
 from kraft_wire.raft.effects import CancelRequest
 from kraft_wire.raft.election import answer_leaders, answer_votes, campaign
 from kraft_wire.raft.errors import InvariantViolated
@@ -34,7 +34,7 @@ from kraft_wire.raft.leader import (
     serve_snapshot,
     update_voter,
 )
-from kraft_wire.raft.membership import advertised
+from kraft_wire.raft.membership import voter_entry
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import is_questioned
 from kraft_wire.raft.quorum_state import QuorumState
@@ -114,10 +114,10 @@ RPCS: Final[dict[type[Message], Rpc]] = {
         membership_requests.handle_update_response,
         membership_requests.handle_update_failed,
     ),
-    AdvertisedEndpointsRequest: Rpc(
-        advertised.handle_advertised_endpoints,
-        update_voter.handle_advertised,
-        update_voter.handle_not_advertised,
+    VoterEntryRequest: Rpc(
+        voter_entry.handle_voter_entry,
+        update_voter.handle_entry,
+        update_voter.handle_entry_failed,
     ),
     ApiVersionsRequest: Rpc(
         _never_asked,

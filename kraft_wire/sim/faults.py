@@ -270,8 +270,8 @@ def _replace_disk(strike: Strike) -> None:
 
 
 def _move(strike: Strike) -> None:
-    """Give a node another name in the network from its next start on. Half of the nodes keep the former one,
-    too."""
+    """Give a node another name in the network from its next start on. Half of the time the node keeps the
+    former one, too."""
     strike.cluster.move(strike.node, keeps_name=strike.chance.random() < 0.5)
     _kill(strike)
 

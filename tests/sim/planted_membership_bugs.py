@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.election import campaign, removed_leader
-from kraft_wire.raft.leader import voter_changes
+from kraft_wire.raft.leader import update_voter, voter_changes
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.pending_change import PendingChange
+from kraft_wire.raft.leader.voter_questions import VoterQuestion
+from kraft_wire.raft.leader.voter_silences import VoterSilences
 from kraft_wire.raft.majority import committed_end
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import ReplicaKey, Voter, VoterSet, voter_set
@@ -53,6 +55,14 @@ def a_new_voter_takes_the_place_of_another(patch: Patch) -> None:
         return voter_set([*voters.voters[1:], voter])
 
     patch.attribute(VoterSet, "with_added", with_added)
+
+
+@bug("EntriesAreWanted")
+def an_entry_counts_whatever_its_voter_says(patch: Patch) -> None:
+    def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: VoterQuestion) -> Voter:
+        return question.voter
+
+    patch.attribute(update_voter, "entry_that_counts", entry_that_counts)
 
 
 @bug("ReconfigurationNotStuck")

@@ -22,6 +22,12 @@ FIRST_SEED = {
 """The first seed to try; 0 for the others."""
 
 CONDITIONS: dict[str, dict[str, Any]] = {
+    "an_entry_counts_whatever_its_voter_says": {
+        "kraft_version": 1,
+        "drafted": False,
+        "fault_kinds": ("strangers",),
+        "mean_fault_interval_ms": 50,
+    },
     "voters_are_sought_at_the_addresses_of_the_log_alone": {
         "kraft_version": 1,
         "voters": 5,

@@ -2,10 +2,11 @@
 EndQuorumEpochs, Fetches, UpdateRaftVoters and fake leaders with any epoch, from outsiders and from claimants
 of a voter's ids. The result goes to compat/campaigns/strangers.txt.
 
-Neither outsiders nor claimants may change leader or epoch. While claimants go on, one follower is killed and
-started again every three seconds, which may cost one change of leader in ten seconds; then all nodes are, and
-while outsiders go on, all again and again. Within five seconds of the claimants' last request, and of each
-start of all nodes, all must be well. No process may end, and every acknowledged topic must be on every node.
+Neither outsiders nor claimants may change leader, epoch or a voter's address. While claimants go on, one
+follower is killed and started again every three seconds, which may cost one change of leader in ten seconds;
+then all nodes are, and while outsiders go on, all again and again. Within five seconds of the claimants' last
+request, and of each start of all nodes, all must be well. No process may end, and every acknowledged topic
+must be on every node.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class FakeLeader:
     def _announced(
         self, request: BeginQuorumEpochRequest
     ) -> begin_quorum_epoch_response.BeginQuorumEpochResponse:
-        """Be the voter that is asked for, in any epoch."""
+        """Answer as the voter that is asked for, with any epoch."""
         self.questions += 1
         epoch = self._epoch(request.topics[0].partitions[0].leader_epoch)
         partition = begin_quorum_epoch_response.PartitionData(

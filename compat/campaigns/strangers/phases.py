@@ -248,6 +248,9 @@ class Trials:
         phase.well_after_s = self._wait_until_well(topic) - phase.deeds.last_request_s
         self._read_leaderships()
         phase.leaderships += self._leaderships[first:]
+        self._violated(phase.name, rules.misplaced(self._quorum.ports, self._voters_ports()))
+        if not phase.deeds.questions and len(self._quorum.controllers) > 1:
+            self._violated(phase.name, ["no controller was asked to move a voter"])
 
     @contextmanager
     def _phase(
@@ -341,6 +344,12 @@ class Trials:
         if described is None:
             return False
         return all(voter.log_end_offset >= end_offset for voter in described.current_voters)
+
+    def _voters_ports(self) -> dict[int, list[int]]:
+        """Return where the leader seeks the voters."""
+        with connect(self._quorum.leader()) as client:
+            nodes = describe_quorum(client).nodes
+        return {node.node_id: [each.port for each in node.listeners] for node in nodes}
 
     def _describe(self) -> PartitionData | None:
         """Return the quorum as its leader describes it; None if nobody leads."""

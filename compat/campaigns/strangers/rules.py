@@ -48,6 +48,15 @@ def changed(
     ]
 
 
+def misplaced(ports: Mapping[int, int], found: Mapping[int, Sequence[int]]) -> list[str]:
+    """Return a line for each voter that the leader seeks elsewhere than at its own port."""
+    return [
+        f"the leader seeks node {node_id} at the ports {list(found.get(node_id, ()))}, it is at {port}"
+        for node_id, port in ports.items()
+        if list(found.get(node_id, ())) != [port]
+    ]
+
+
 def shortest_leadership_s(leaderships: Sequence[Leadership]) -> float | None:
     """Return the shortest time between two changes of leader; None if there weren't two."""
     return min((after.began_s - each.began_s for each, after in pairwise(leaderships)), default=None)

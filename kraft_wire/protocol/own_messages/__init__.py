@@ -6,27 +6,27 @@ from __future__ import annotations
 from typing import Final
 
 MODULES: Final[dict[str, str]] = {
-    'AdvertisedEndpointsRequest': 'advertised_endpoints_request',
-    'AdvertisedEndpointsResponse': 'advertised_endpoints_response',
     'ExporterPositionsRequest': 'exporter_positions_request',
     'ExporterPositionsResponse': 'exporter_positions_response',
     'Resync': 'resync',
     'StateDigestRequest': 'state_digest_request',
     'StateDigestResponse': 'state_digest_response',
+    'VoterEntryRequest': 'voter_entry_request',
+    'VoterEntryResponse': 'voter_entry_response',
 }
 """Every message's module."""
 
 REQUESTS: Final[dict[int, str]] = {
     10000: 'ExporterPositionsRequest',
     10003: 'StateDigestRequest',
-    10004: 'AdvertisedEndpointsRequest',
+    10004: 'VoterEntryRequest',
 }
 """Requests by API key."""
 
 RESPONSES: Final[dict[int, str]] = {
     10000: 'ExporterPositionsResponse',
     10003: 'StateDigestResponse',
-    10004: 'AdvertisedEndpointsResponse',
+    10004: 'VoterEntryResponse',
 }
 """Responses by API key."""
 

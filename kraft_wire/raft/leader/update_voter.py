@@ -4,30 +4,34 @@ kraft.version (KIP-853; Kafka's UpdateVoterHandler).
 With kraft.version 0 the log has no voters. Then the leader only remembers what its voters tell it: an upgrade
 of kraft.version needs their directory ids.
 
-Anybody can send this request in a voter's name. So a voter with another address or another directory id is
-asked where it is first (``moved_voter``). Java's leaders believe the request.
+Anybody can send this request in a voter's name. So the voter is asked first (``wanted_entry``). Java's
+leaders believe the request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import cast
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.messages.begin_quorum_epoch_response import BeginQuorumEpochResponse
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
-from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
-from kraft_wire.protocol.own_messages.advertised_endpoints_response import AdvertisedEndpointsResponse
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
+from kraft_wire.protocol.own_messages.voter_entry_response import VoterEntryResponse
 from kraft_wire.raft.door.request_checks import is_other_cluster, leader_only_error
 from kraft_wire.raft.effects import Reply
 from kraft_wire.raft.events import Failure, RpcRequest
 from kraft_wire.raft.leader import append, voter_changes
 from kraft_wire.raft.leader.announcement import begin_request, is_from_addressee
 from kraft_wire.raft.leader.leadership import Leadership
-from kraft_wire.raft.leader.moved_voter import address_in, address_of, addresses_to_ask, check_answers
 from kraft_wire.raft.leader.voter_questions import MOST_WAITING, VoterAnswer
-from kraft_wire.raft.membership.advertised import addressee_of, advertised_request, endpoints_in
+from kraft_wire.raft.leader.wanted_entry import (
+    entry_that_counts,
+    must_be_asked,
+    present_address,
+    wanted_address,
+)
+from kraft_wire.raft.membership import voter_entry
 from kraft_wire.raft.membership.change import (
     ChangeRefused,
     check_endpoints,
@@ -36,22 +40,21 @@ from kraft_wire.raft.membership.change import (
     committed_voters,
     supports,
 )
+from kraft_wire.raft.membership.voter_entry import addressee_of, entry_in, entry_request
 from kraft_wire.raft.membership.voters import ReplicaKey, VersionRange, Voter, endpoints_of
 from kraft_wire.raft.named_leader import named_leader
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.quorum_state import QuorumState
-from kraft_wire.wire.address import Address
 
 
 def handle_update_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Append a voter's new entry. The voter is answered at once, as it sees the record in the log; if it has
-    to be asked where it is, after that."""
+    """Append a voter's new entry, after the voter was asked for it. The voter is answered then, and not after
+    the commit: it sees the record in the log."""
     try:
         leadership, voter = _check(quorum, cast(UpdateRaftVoterRequest, rpc.request))
         known = _check_changeable(quorum, leadership, voter)
-        addresses = addresses_to_ask(quorum, known, voter)
-        if addresses:
-            _question(quorum, voter, rpc, addresses)
+        if must_be_asked(known, voter):
+            _question(quorum, voter, rpc)
         else:
             _take(quorum, leadership, voter)
             _reply(quorum, rpc, ErrorCode.NONE)
@@ -98,7 +101,7 @@ def _voter(quorum: QuorumState, request: UpdateRaftVoterRequest) -> Voter:
     if voter.key.id == quorum.config.node_id:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "the leader itself keeps its entry up to date")
     check_endpoints(voter.endpoints)
-    if address_of(quorum, voter) is None:
+    if wanted_address(quorum, voter) is None:
         raise ChangeRefused(
             ErrorCode.INVALID_REQUEST, f"a voter needs an endpoint on listener {quorum.config.listener}"
         )
@@ -125,7 +128,7 @@ def _check_changeable(quorum: QuorumState, leadership: Leadership, voter: Voter)
 # The question.
 
 
-def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address]) -> None:
+def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest) -> None:
     """Let the request wait for the voter's answers. Raises ChangeRefused if too many wait."""
     open_one = quorum.voter_questions.find(voter)
     if open_one is not None and len(open_one.rpcs) < MOST_WAITING:
@@ -133,24 +136,25 @@ def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest, addresses: Ite
     elif open_one is not None or not quorum.voter_questions.has_room(voter.key.id):
         raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} is being asked already: try again")
     else:
-        wanted = address_of(quorum, voter)
-        for peer in quorum.voter_questions.begin(voter, rpc, addresses).answers:
-            is_wanted = (peer.host, peer.port) == wanted
-            make = begin_request if is_wanted else advertised_request
+        present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
+        addresses = {address for address in (present, wanted) if address is not None}
+        for peer in quorum.voter_questions.begin(voter, rpc, sorted(addresses)).answers:
+            is_present = (peer.host, peer.port) == present
+            make = entry_request if is_present else begin_request
             quorum.send(peer, make(quorum, voter.key))
 
 
-def handle_advertised(quorum: QuorumState, call: Call, response: AdvertisedEndpointsResponse) -> None:
-    """Note what the voter says at its present address."""
-    is_there = response.error_code == ErrorCode.NONE
-    advertised = address_in(quorum, endpoints_in(response)) if is_there else None
-    _note_answer(quorum, call, VoterAnswer(is_there, advertised))
+def handle_entry(quorum: QuorumState, call: Call, response: VoterEntryResponse) -> None:
+    """Note which entry the voter wants, as it says at its present address."""
+    entry = entry_in(cast(VoterEntryRequest, call.request), response)
+    _note_answer(quorum, call, VoterAnswer(voter_entry.is_from_addressee(response), entry))
 
 
-def handle_not_advertised(quorum: QuorumState, call: Call, failure: Failure) -> None:
-    """Ask a controller of Java's, or of an older release of ours, as any controller can be asked."""
+def handle_entry_failed(quorum: QuorumState, call: Call, failure: Failure) -> None:
+    """Ask with BeginQuorumEpoch if the node doesn't serve this API: one of Java's, or of an older release.
+    Otherwise note that the voter can't be reached at an address."""
     if failure is Failure.UNSUPPORTED:
-        asked = cast(AdvertisedEndpointsRequest, call.request)
+        asked = cast(VoterEntryRequest, call.request)
         quorum.send(call.peer, begin_request(quorum, addressee_of(asked)))
     else:
         handle_no_answer(quorum, call, failure)
@@ -174,9 +178,9 @@ def _note_answer(quorum: QuorumState, call: Call, answer: VoterAnswer) -> None:
     error = ErrorCode.NONE
     try:
         voter_changes.check_not_stopping(quorum)
-        known = _check_changeable(quorum, quorum.leadership, question.voter)
-        check_answers(quorum, quorum.leadership.silences, question, known)
-        _take(quorum, quorum.leadership, question.voter)
+        _check_changeable(quorum, quorum.leadership, question.voter)
+        entry = entry_that_counts(quorum, quorum.leadership.silences, question)
+        _take(quorum, quorum.leadership, entry)
     except ChangeRefused as refused:
         error = refused.error
     for rpc in question.rpcs:

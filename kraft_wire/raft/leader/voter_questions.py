@@ -1,8 +1,9 @@
 """Keep the UpdateRaftVoters that wait until their voter has answered at several addresses.
 
 The question is BeginQuorumEpoch, which names the node id and the directory id: anybody else answers
-INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer. At its present address one of
-our voters is asked for the endpoints that it advertises (``membership/advertised``).
+INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer. At the present address the
+leader asks which entry the voter wants (``membership/voter_entry``). If that API isn't served there, it asks
+with BeginQuorumEpoch, too.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ MOST_WAITING: Final = 8
 
 
 class VoterAnswer(NamedTuple):
-    """Whether the voter is at an address where it was asked, and which address it advertises itself; None if
-    it hasn't said that."""
+    """Whether the voter is at an address where it was asked, and which entry it wants itself; None if it
+    hasn't said that."""
 
     is_there: bool
-    advertised: Address | None = None
+    entry: Voter | None = None
 
 
 class VoterQuestion(msgspec.Struct):

@@ -8,6 +8,7 @@ leader has begun still open.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from kraft_wire.protocol.errors import ErrorCode
@@ -28,6 +29,14 @@ class ChangeRefused(RaftError):
         super().__init__(f"{error.name}: {text}")
         self.error = error
         self.text = text
+
+
+class EntryRefusal(Enum):
+    """The reason why a leader refuses to change a voter's entry."""
+
+    NOT_THERE = "it does not answer at the wanted address"
+    OTHER_ENTRY = "it says at its present address that it wants another entry"
+    STILL_THERE = "it still answers at its present address"
 
 
 def check_endpoints(endpoints: Endpoints) -> None:

@@ -10,11 +10,20 @@ from kraft_wire.controller.node.events import StateLoaded
 from kraft_wire.controller.node.node import NodeEvent
 from kraft_wire.raft import effects as fx
 from kraft_wire.raft.events import Now, ShutDown
+from kraft_wire.raft.membership.change import EntryRefusal
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.server.reports.log import Problem, report_problem, report_records, report_refusal
 
 log = get_logger(__name__)
+
+
+_ENTRY_ADVICE: Final = {
+    EntryRefusal.NOT_THERE: "look at listeners and advertised.listeners of that controller",
+    EntryRefusal.OTHER_ENTRY: "it is being reconfigured, and asks again",
+    EntryRefusal.STILL_THERE: "if it moves, stop what answers at its present address; if only its name"
+    " is new, remove it and add it again",
+}
 
 
 class NodeReports:
@@ -24,7 +33,7 @@ class NodeReports:
         self._reported_leader: tuple[int, int | None] | None = None
         self._reported_fetch: fx.BadFetch | None = None
         self._reported_entry: fx.JoinRefused | fx.UpdateRefused | None = None
-        self._reported_move: fx.MoveRefused | None = None
+        self._reported_refusal: fx.VoterEntryRefused | None = None
         self._is_stopping = False
 
     def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
@@ -127,23 +136,18 @@ class NodeReports:
                 advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
             )
 
-    def _refused_move(self, effect: fx.MoveRefused) -> None:
-        advice = (
-            "if it is meant to move, stop what answers at its present address"
-            if effect.is_at_present
-            else "if it is meant to move, look at listeners and advertised.listeners of that controller"
-        )
-        # A voter whose name alone is new asks again each fetch timeout.
-        report = log.debug if effect == self._reported_move else log.warning
-        self._reported_move = effect
+    def _refused_change(self, effect: fx.VoterEntryRefused) -> None:
+        # A Java controller whose name alone is new asks again each fetch timeout.
+        report = log.debug if effect == self._reported_refusal else log.warning
+        self._reported_refusal = effect
         report(
-            "move of a voter refused",
+            "entry of a voter refused",
             voter=str(effect.voter),
             present=str(effect.present),
             wanted=str(effect.wanted),
-            answers_at_present=effect.is_at_present,
-            advice=f"{advice}; if it isn't, somebody is using its name: let only controllers and brokers"
-            " reach this port",
+            reason=effect.reason.value,
+            advice=f"{_ENTRY_ADVICE[effect.reason]}; or somebody is using its name: let only controllers and"
+            " brokers reach this port",
         )
 
     def _records(self, effect: nx.RecordsAppended) -> None:
@@ -174,7 +178,7 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.HigherEpochRefused: NodeReports._refused_epoch,
     fx.JoinRefused: NodeReports._refused_entry,
     fx.UpdateRefused: NodeReports._refused_entry,
-    fx.MoveRefused: NodeReports._refused_move,
+    fx.VoterEntryRefused: NodeReports._refused_change,
     fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,

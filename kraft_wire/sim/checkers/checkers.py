@@ -22,6 +22,7 @@ from kraft_wire.sim.checkers.elections import (
 )
 from kraft_wire.sim.checkers.membership import (
     AnsweredChangeIsCommitted,
+    EntriesAreWanted,
     OneUncommittedChange,
     OverlappingMajorities,
     RemovedLeaderResigns,
@@ -76,6 +77,7 @@ ALL: Final[Sequence[type[Checker]]] = (
     OverlappingMajorities,
     OneUncommittedChange,
     AnsweredChangeIsCommitted,
+    EntriesAreWanted,
     RemovedLeaderResigns,
     RecoveryKeepsTheNewestLog,
     RecoveryLosesWhatItSays,

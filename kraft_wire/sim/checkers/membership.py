@@ -10,7 +10,7 @@ from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterRes
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.effects import AppendBatch
-from kraft_wire.raft.membership.voters import ReplicaKey, voters_of_record
+from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, voters_of_record
 from kraft_wire.sim.checkers.checker import Checked, Checker, Recovered
 from kraft_wire.sim.machines.control_records import control_records, voters_among
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
@@ -89,6 +89,30 @@ class AnsweredChangeIsCommitted(VotersOfLogs):
         offset, keys = self._sets[node.id][-1]
         if offset >= node.high_watermark:
             self.fail(node, f"answers that {_show(keys)} vote, the set at offset {offset} isn't committed")
+
+
+class EntriesAreWanted(Checker):
+    """A leader gives a voter only endpoints that the voter itself has advertised, now or earlier."""
+
+    def __init__(self, nodes: Mapping[int, Checked]) -> None:
+        super().__init__(nodes)
+        self._advertised: dict[ReplicaKey, set[Endpoints]] = {}
+        self._recovered_epochs: set[int] = set()
+
+    def recovered(self, recovery: Recovered) -> None:
+        self._recovered_epochs.add(recovery.plan.epoch)
+
+    def started(self, node: Checked) -> None:
+        self._advertised.setdefault(node.config.replica_key, set()).add(node.config.endpoints)
+
+    def appended(self, node: Checked, batch: AppendBatch) -> None:
+        if node.leading is None or batch.epoch in self._recovered_epochs:
+            return
+        for offset, record in voters_among(control_records([batch])):
+            for voter in voters_of_record(record).voters:
+                advertised = self._advertised.get(voter.key)
+                if advertised is not None and voter.endpoints not in advertised:
+                    self.fail(node, f"says at offset {offset} that {voter.key} is at {voter.endpoints}")
 
 
 class RemovedLeaderResigns(Checker):

@@ -255,9 +255,8 @@ class Cluster:
         node.config = msgspec.structs.replace(node.config, directory_id=directory_id)
 
     def move(self, node: SimNode, *, keeps_name: bool) -> None:
-        """Let a node advertise its other name from its next start on. Only that one reaches it unless it
-        ``keeps_name``, or where nobody could find it: static voters have one name, and drafted ones aren't
-        searched."""
+        """Let a node advertise its other name from its next start on. The former name leads nowhere then,
+        unless the node ``keeps_name``. Static and drafted voters always keep it: nobody could find them."""
         (endpoint,) = node.config.endpoints
         names = {host_of(node.id): other_host_of(node.id), other_host_of(node.id): host_of(node.id)}
         moved = endpoints_of([(endpoint.listener, names[endpoint.host], endpoint.port)])

@@ -23,7 +23,7 @@ from kraft_wire.protocol.messages import (
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, ReplicaKey
-from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of, nowhere_of
+from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of, nowhere_of, other_host_of
 from kraft_wire.sim.network.wire import VERSIONS
 
 if TYPE_CHECKING:
@@ -145,11 +145,12 @@ def _fetch_snapshot(claim: Claim, chance: random.Random) -> Message:
 
 
 def _update_voter(claim: Claim, chance: random.Random) -> Message:
-    """An address for a voter that is another node's, or nobody's.
+    """An address for a voter that is another node's, or nobody's; or a name that leads to the voter, which
+    doesn't advertise it.
 
     Without pre-votes (KIP-853's draft) voters don't search each other, so there the address is right.
     """
-    hosts = [nowhere_of(claim.key.id), *map(host_of, claim.cluster.nodes)]
+    hosts = [nowhere_of(claim.key.id), other_host_of(claim.key.id), *map(host_of, claim.cluster.nodes)]
     host = host_of(claim.key.id) if claim.cluster.options.drafted else chance.choice(hosts)
     return update_raft_voter_request.UpdateRaftVoterRequest(
         cluster_id=_cluster_id(chance),

@@ -38,8 +38,8 @@ R = TypeVar("R", AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterR
 
 @contextmanager
 def believing() -> Iterator[None]:
-    """Let leaders believe an UpdateRaftVoter without asking the voter where it is, as Java's do."""
-    with mock.patch.object(update_voter, "addresses_to_ask", return_value=()):
+    """Let leaders believe an UpdateRaftVoter without asking the voter, as Java's do."""
+    with mock.patch.object(update_voter, "must_be_asked", return_value=False):
         yield
 
 

@@ -14,16 +14,14 @@ from kraft_wire.protocol.messages import begin_quorum_epoch_response
 from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import Listener
-from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
-from kraft_wire.protocol.own_messages.advertised_endpoints_response import (
-    AdvertisedEndpointsResponse,
-    Endpoint,
-)
-from kraft_wire.raft.effects import Effect, MoveRefused, SendRequest
-from kraft_wire.raft.events import RequestAbandoned, ShutDown
-from kraft_wire.raft.leader.moved_voter import SILENT_TIMEOUTS
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
+from kraft_wire.protocol.own_messages.voter_entry_response import Endpoint, VoterEntryResponse
+from kraft_wire.raft.effects import Effect, SendRequest, VoterEntryRefused
+from kraft_wire.raft.events import RequestAbandoned, ShutDown, UpgradeKraftVersion
 from kraft_wire.raft.leader.voter_questions import MOST_QUESTIONS, MOST_WAITING
-from kraft_wire.raft.membership.voters import endpoints_of
+from kraft_wire.raft.leader.wanted_entry import SILENT_TIMEOUTS
+from kraft_wire.raft.membership.change import EntryRefusal
+from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, VersionRange, endpoints_of
 from kraft_wire.raft.peers import is_questioned
 from kraft_wire.wire.address import Address
 from tests.raft.core_quorum import ONE_WAY_MS, PORT, CoreQuorum, QuorumNode
@@ -58,8 +56,8 @@ def impostor(voter: QuorumNode, epoch: int) -> Callable[[Message], Message]:
             asked = request.topics[0].partitions[0].current_leader_epoch
             error = ErrorCode.NONE if asked == epoch else ErrorCode.FENCED_LEADER_EPOCH
             return fetch_answer(voter.id, epoch, error, high_watermark=1 << 40, host=EVIL)
-        if isinstance(request, AdvertisedEndpointsRequest):
-            return AdvertisedEndpointsResponse(endpoints=[Endpoint(LISTENER, EVIL, PORT)])
+        if isinstance(request, VoterEntryRequest):
+            return VoterEntryResponse(0, None, [Endpoint(LISTENER, EVIL, PORT)], *KRAFT_VERSION_RANGE)
         assert isinstance(request, BeginQuorumEpochRequest)
         partition = begin_quorum_epoch_response.PartitionData(
             error_code=ErrorCode.FENCED_LEADER_EPOCH, leader_id=voter.id, leader_epoch=epoch
@@ -136,10 +134,10 @@ def test_a_voter_that_answers_where_it_is_is_not_moved() -> None:
         assert forge(quorum, voter) is ErrorCode.INVALID_REQUEST
     assert host(quorum, voter) == f"node-{voter.id}"
     assert leader.end_offset == end_offset
-    refused = [effect for effect in leader.effects[begun:] if isinstance(effect, MoveRefused)]
+    refused = [effect for effect in leader.effects[begun:] if isinstance(effect, VoterEntryRefused)]
     present, wanted = Address(f"node-{voter.id}", PORT), Address(EVIL, PORT)
     key = voter.config.replica_key
-    assert refused == [MoveRefused(key, present, wanted, is_at_present=True)], "once a second"
+    assert refused == [VoterEntryRefused(key, present, wanted, EntryRefusal.OTHER_ENTRY)], "once a second"
 
 
 def test_many_requests_at_once_end_no_leader() -> None:
@@ -172,9 +170,9 @@ def test_an_address_where_the_voter_does_not_answer_is_refused() -> None:
     voter.crash()
     begun = len(leader.effects)
     assert forge(quorum, voter, "nowhere") is ErrorCode.INVALID_REQUEST
-    refused = [effect for effect in leader.effects[begun:] if isinstance(effect, MoveRefused)]
+    refused = [effect for effect in leader.effects[begun:] if isinstance(effect, VoterEntryRefused)]
     present, wanted = Address(f"node-{voter.id}", PORT), Address("nowhere", PORT)
-    assert refused == [MoveRefused(voter.config.replica_key, present, wanted, is_at_present=False)]
+    assert refused == [VoterEntryRefused(voter.config.replica_key, present, wanted, EntryRefusal.NOT_THERE)]
 
 
 def test_another_listener_at_the_present_address_is_no_excuse() -> None:
@@ -183,12 +181,30 @@ def test_another_listener_at_the_present_address_is_no_excuse() -> None:
     assert forge(quorum, voter, EVIL, decoy) is ErrorCode.INVALID_REQUEST
 
 
-def test_a_voter_whose_address_stays_is_not_asked() -> None:
+def test_nobody_adds_a_listener_to_a_voter() -> None:
+    """Nodes whose own listener has that name would ask for the voter there."""
     quorum = settled()
     voter = quorum.followers()[0]
+    before = endpoints(quorum.leader, voter.id)
+    more = Listener(name="INTERNAL", host=EVIL, port=PORT)
+    assert forge(quorum, voter, f"node-{voter.id}", more) is ErrorCode.INVALID_REQUEST
+    assert endpoints(quorum.leader, voter.id) == before
+
+
+def test_other_listeners_of_a_voter_that_can_not_be_asked_for_them_are_believed() -> None:
+    """Those of a Java controller change, too."""
+    quorum = settled()
+    voter = quorum.followers()[0]
+    quorum.unserved[voter.id] = {VoterEntryRequest}
     more = Listener(name="INTERNAL", host="inside", port=PORT)
-    asked = ask(quorum, voter, f"node-{voter.id}", more)
-    assert asked.error is ErrorCode.NONE
+    assert forge(quorum, voter, f"node-{voter.id}", more) is ErrorCode.NONE
+    assert {each.host for each in endpoints(quorum.leader, voter.id)} == {f"node-{voter.id}", "inside"}
+
+
+def test_an_entry_that_is_as_it_was_needs_no_question() -> None:
+    quorum = settled()
+    voter = quorum.followers()[0]
+    assert ask(quorum, voter, f"node-{voter.id}").error is ErrorCode.NONE
     assert not questions(quorum.leader.effects)
 
 
@@ -372,6 +388,36 @@ def test_a_static_voter_that_somebody_else_plays_is_not_believed() -> None:
     assert asked.error is ErrorCode.REQUEST_TIMED_OUT
     assert known_keys(quorum.leader)[voter.id] == voter.config.replica_key
     assert forge(quorum, voter) is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_static_voter_keeps_its_address_also_right_after_an_election(is_ours: bool) -> None:
+    """The new leader doesn't know its directory id yet. Whoever asks first has it from DescribeQuorum."""
+    quorum = CoreQuorum(3, kraft_version=0).start()
+    leader = quorum.elect()
+    voter = quorum.followers()[0]
+    if not is_ours:
+        quorum.unserved[voter.id] = {VoterEntryRequest}
+    assert not known_keys(leader)[voter.id].directory_id
+    quorum.impostors = {EVIL: impostor(voter, leader.running.epoch)}
+    quorum.run_until(lambda: leader.running.high_watermark == leader.end_offset)
+    expected = ErrorCode.INVALID_REQUEST if is_ours else ErrorCode.NONE
+    assert forge(quorum, voter) is expected
+    quorum.run_for(10_000)
+    leader.step(UpgradeKraftVersion(1))
+    quorum.run_until(quorum.agree)
+    assert host(quorum, voter) == f"node-{voter.id}"
+    assert known_keys(leader)[voter.id] == voter.config.replica_key
+
+
+def test_nobody_says_that_a_static_voter_can_not_be_upgraded() -> None:
+    quorum = settled(kraft_version=0)
+    leader, voter = quorum.leader, quorum.followers()[0]
+    asked = Asked(leader, update_request(voter, leader.running.epoch, versions=VersionRange(0, 0)))
+    quorum.run_until(lambda: asked.is_answered)
+    assert asked.error is ErrorCode.INVALID_REQUEST
+    leader.step(UpgradeKraftVersion(1))
+    assert leader.running.kraft_version == 1
 
 
 def test_a_static_voter_with_another_disk_is_believed() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.protocol.errors import ErrorCode
-from kraft_wire.protocol.own_messages.advertised_endpoints_request import AdvertisedEndpointsRequest
-from kraft_wire.protocol.own_messages.advertised_endpoints_response import (
-    AdvertisedEndpointsResponse,
-    Endpoint,
-)
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
+from kraft_wire.protocol.own_messages.voter_entry_response import Endpoint, VoterEntryResponse
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft.effects import MoveRefused
+from kraft_wire.raft.effects import VoterEntryRefused
+from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.lone_node import CLUSTER_ID, LISTENER, OTHER_DIRECTORY
 from tests.raft.membership.reconfiguration import Asked
@@ -33,7 +31,7 @@ def renamed(*, is_ours: bool = True) -> tuple[CoreQuorum, QuorumNode]:
     quorum = settled()
     voter = quorum.followers()[0]
     if not is_ours:
-        quorum.unserved[voter.id] = {AdvertisedEndpointsRequest}
+        quorum.unserved[voter.id] = {VoterEntryRequest}
     quorum.aliases[f"node-{voter.id}"] = voter.id
     restart_at(voter, NEW_NAME)
     return quorum, voter
@@ -45,7 +43,7 @@ def test_a_voter_with_another_name_gets_it_at_once() -> None:
         lambda: is_at(quorum, voter, NEW_NAME), within_ms=2 * quorum.leader.config.fetch_timeout_ms
     )
     quorum.run_until(quorum.agree)
-    assert not [each for each in quorum.leader.effects if isinstance(each, MoveRefused)]
+    assert not [each for each in quorum.leader.effects if isinstance(each, VoterEntryRefused)]
 
 
 def test_a_name_that_leads_to_a_voter_is_not_its_own_unless_it_says_so() -> None:
@@ -81,16 +79,16 @@ def test_a_voter_that_can_not_be_asked_for_its_name_moves_when_it_is_silent() ->
         (CLUSTER_ID, None, ErrorCode.NONE),
     ],
 )
-def test_a_voter_names_its_endpoints_to_whoever_asks_for_it(
+def test_a_voter_names_its_entry_to_whoever_asks_for_it(
     cluster_id: str, directory_id: Uuid | None, error: ErrorCode
 ) -> None:
     quorum = settled()
     voter = quorum.followers()[0]
     key = voter.config.replica_key
-    request = AdvertisedEndpointsRequest(
+    request = VoterEntryRequest(
         cluster_id, key.id, key.directory_id if directory_id is None else directory_id
     )
     asked = Asked(voter, request)
     quorum.run_for(ANSWERED_MS)
-    endpoints = [] if error else [Endpoint(LISTENER, f"node-{voter.id}", PORT)]
-    assert asked.answers == [AdvertisedEndpointsResponse(error, endpoints=endpoints)]
+    entry = VoterEntryResponse(0, None, [Endpoint(LISTENER, f"node-{voter.id}", PORT)], *KRAFT_VERSION_RANGE)
+    assert asked.answers == [VoterEntryResponse(error) if error else entry]

@@ -1,0 +1,105 @@
+"""Decide whether the entry in an UpdateRaftVoter is the one that its voter wants. Whoever answers at a
+voter's address is taken for that voter, so nobody else may be put there.
+
+- The voter must answer at the address that it wants.
+- At its present address a voter of ours says which entry it wants. With kraft.version 0, the present address
+  is the static one.
+- Java's, and those of our older releases, can't be asked for that. They are believed, except about their
+  address: another one counts once the voter has been silent at the present one for some fetch timeouts; with
+  kraft.version 0 it doesn't count.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.effects import VoterEntryRefused
+from kraft_wire.raft.leader.voter_questions import VoterQuestion
+from kraft_wire.raft.leader.voter_silences import VoterSilences
+from kraft_wire.raft.membership.change import ChangeRefused, EntryRefusal
+from kraft_wire.raft.membership.voters import Endpoints, Voter, endpoint_at, peer_at
+from kraft_wire.raft.quorum_state import QuorumState
+from kraft_wire.wire.address import Address
+
+SILENT_TIMEOUTS: Final = 5
+"""The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
+longer than a restart takes."""
+TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
+"""A voter asks for its new address once in a fetch timeout, and the question may take as long, or twice as
+long."""
+
+
+def must_be_asked(known: Voter, voter: Voter) -> bool:
+    """Whether the voter has to be asked before its entry ``known`` becomes ``voter``."""
+    return known != voter
+
+
+def wanted_address(quorum: QuorumState, voter: Voter) -> Address | None:
+    """Return the address of an entry on the controller listener; None if it has none there."""
+    endpoint = endpoint_at(voter.endpoints, quorum.config.listener)
+    return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+
+def present_address(quorum: QuorumState, voter_id: int) -> Address | None:
+    """Return where a voter is asked; None if no address of it is known."""
+    peer = peer_at(voter_id, _present_endpoints(quorum, voter_id), quorum.config.listener)
+    return None if peer is None else Address(peer.host, peer.port)
+
+
+def _present_endpoints(quorum: QuorumState, voter_id: int) -> Endpoints:
+    return quorum.history.voters.endpoints_of(voter_id)
+
+
+def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: VoterQuestion) -> Voter:
+    """Return the entry for a voter after its answers. Raises ChangeRefused if they aren't in favour of it."""
+    voter = question.voter
+    present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
+    assert wanted is not None, "it was asked there"
+    if not question.answer_at(wanted).is_there:
+        raise _refused(quorum, voter, EntryRefusal.NOT_THERE)
+    if present is None:
+        return voter
+    if not question.is_for(present):
+        raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} has moved meanwhile: try again")
+    answer = question.answer_at(present)
+    if answer.is_there:
+        silences.end(voter.key.id)
+    if answer.entry is not None and answer.entry != voter:
+        raise _refused(quorum, voter, EntryRefusal.OTHER_ENTRY)
+    if answer.entry is not None or (answer.is_there and present == wanted):
+        return voter
+    if quorum.history.kraft_version == 0:
+        return _with_static_address(quorum, voter, is_there=answer.is_there)
+    if answer.is_there:
+        raise _refused(quorum, voter, EntryRefusal.STILL_THERE)
+    _check_silence(quorum, silences, voter, present)
+    return voter
+
+
+def _with_static_address(quorum: QuorumState, voter: Voter, *, is_there: bool) -> Voter:
+    if not is_there:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} does not answer at its static address: try again"
+        )
+    return Voter(voter.key, _present_endpoints(quorum, voter.key.id), voter.kraft_versions)
+
+
+def _check_silence(quorum: QuorumState, silences: VoterSilences, voter: Voter, present: Address) -> None:
+    """Check that a voter has been silent at its present address for long enough."""
+    timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
+    within_ms = TIMEOUTS_BETWEEN_QUESTIONS * timeout_ms
+    silent_ms = silences.note(voter.key.id, present, now_ms, within_ms=within_ms)
+    if silent_ms < SILENT_TIMEOUTS * timeout_ms:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT,
+            f"{voter.key} has been silent at {present} for {silent_ms} ms: try again",
+        )
+
+
+def _refused(quorum: QuorumState, voter: Voter, reason: EntryRefusal) -> ChangeRefused:
+    """Report a refusal, and return it."""
+    if quorum.refused_entries.take(quorum.now.monotonic_ms):
+        present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
+        quorum.emit(VoterEntryRefused(voter.key, present, wanted, reason))
+    return ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key}: {reason.value}")
