@@ -59,22 +59,20 @@ def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     return claim.leader_id >= NO_LEADER and is_acceptable_answer(claim.epoch, quorum.epoch)
 
 
-def _within_limit(quorum: QuorumState, claim: LeaderClaim) -> LeaderClaim:
-    """Return the claim as far as one answer counts. An epoch below the claimed one has no known leader."""
-    limit = highest_answered(quorum.epoch)
-    return claim if claim.epoch <= limit else LeaderClaim(claim.error, limit, NO_LEADER, ())
-
-
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
-    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. A peer
-    whose answer was of no use is not asked again for a backoff, unless it has told meanwhile that it leads.
+    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored; one
+    that is too high for one answer counts as the highest that isn't, which has no known leader. A peer whose
+    answer was of no use is not asked again for a backoff, unless it has told meanwhile that it leads.
     """
     if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
-    claim = _within_limit(quorum, claim)
+    if claim.epoch > (limit := highest_answered(quorum.epoch)):
+        known_leader.learn_leader(quorum, limit, None, ())
+        quorum.back_off(call)
+        return False
     before = quorum.state
     counts = claim.error == ErrorCode.NONE and claim.epoch == quorum.epoch == call.epoch
     leader_id = None if claim.leader_id == NO_LEADER else claim.leader_id

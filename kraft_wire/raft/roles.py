@@ -131,7 +131,8 @@ class Following(msgspec.Struct):
     voters. ``last_answer_ms``: when the leader last answered as one, or when this node began to follow it.
     ``not_before_ms``: voters know no pre-votes, so no election starts before this time unless the leader has
     resigned. ``earlier_directory``: what the leader last said of the voter with this node's id and another
-    directory. ``vain_joins``: how many answers in a row have asked this node to join later.
+    directory. ``vain_joins``, ``vain_updates``: how many answers in a row have asked this node to join, or to
+    change its entry, later.
     """
 
     has_fetched: bool = False
@@ -145,6 +146,7 @@ class Following(msgspec.Struct):
     not_before_ms: int = 0
     earlier_directory: LastFetch | None = None
     vain_joins: int = 0
+    vain_updates: int = 0
     snapshot: FetchingSnapshot | None = None
 
     @property

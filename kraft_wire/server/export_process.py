@@ -1,8 +1,8 @@
 """Run the exporters in a child process while this node is the active controller, or if it only observes.
 
 The child (``kraft_wire.exporters.process``) reads the committed log from this node's own files. It gets the
-high watermark over a pipe, and ends when that is closed: its controller stopped, died, or leads no more. For
-new orders of an operator another child is started.
+high watermark over a pipe, and ends when that is closed: its controller died, or leads no more. It is told to
+finish before its controller stops, and before another child is started for new orders of an operator.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ FINISH_S: Final = 3.0
 """The process may need so long to finish: it waits two seconds for its sinks."""
 STOP_S: Final = 2.0
 """The process is killed if it needs longer to end."""
+LONGEST_FINISH_S: Final = FINISH_S + 2 * STOP_S
+"""No exporter keeps its controller from stopping for longer."""
 ORDERS_INTERVAL_S: Final = 1.0
 """New orders are noticed so soon."""
 STEADY_S: Final = 60.0
@@ -120,14 +122,18 @@ class ExportProcess:
         This node still leads: so nobody else exports meanwhile."""
         self._must_finish = True
         self._wake()
-        await self._ended.wait()
+        with trio.move_on_after(LONGEST_FINISH_S):
+            await self._ended.wait()
 
     @property
     def _exports(self) -> bool:
-        """Whether this node exports, and knows of everything that was exported before: as the active
-        controller, when a record of its own epoch is committed."""
-        if self._must_finish:
-            return False
+        """Whether this node exports."""
+        return self._may_export and not self._must_finish
+
+    @property
+    def _may_export(self) -> bool:
+        """Whether nobody else exports, and this node knows of everything that was exported before: as the
+        active controller, when a record of its own epoch is committed."""
         if self._is_observer:
             return self._high_watermark >= max([1, *self._positions.known.values()])
         return self._is_active and self._high_watermark > self._epoch_start
@@ -167,7 +173,7 @@ class ExportProcess:
     async def _export(self, orders_of: OrdersOf) -> str | None:
         """Carry out the orders, then export until the process ends, this node must not any more, or there are
         other orders. Returns why the process ended; None if it was stopped."""
-        orders = orders_of()
+        orders, leaderships_lost = orders_of(), self._leaderships_lost
         for name, each in orders.items():
             if each.reset and self._positions.begin_again(name, each.reset):
                 self._reports.reset(name, each.reset)
@@ -177,12 +183,15 @@ class ExportProcess:
         exporters = ordered(self._exporters, orders)
         over = partial(self._until_over, orders, orders_of)
         if exporters:
-            return await self._run_process(exporters, over)
+            return await self._run_process(exporters, over, leaderships_lost)
         await over()
         return None
 
     async def _run_process(
-        self, exporters: Sequence[ExporterSettings], over: Callable[[], Awaitable[None]]
+        self,
+        exporters: Sequence[ExporterSettings],
+        over: Callable[[], Awaitable[None]],
+        leaderships_lost: int,
     ) -> str | None:
         """Run the process until it ends, or until it is ``over``. Returns why it ended; None if it was
         stopped."""
@@ -192,7 +201,7 @@ class ExportProcess:
                 await trio.lowlevel.open_process(
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
                 ),
-                self._leaderships_lost,
+                leaderships_lost,
             )
         except OSError as error:
             return f"{sys.executable} can't be started: {error}"
@@ -205,7 +214,7 @@ class ExportProcess:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(child.keep_errors)
                 nursery.start_soon(self._feed, child, exporters)
-                nursery.start_soon(self._stop_when, over, child)
+                nursery.start_soon(self._stop_when, over, child, nursery.cancel_scope)
                 await self._listen(child)
                 await child.end()
                 with trio.move_on_after(STOP_S):
@@ -222,14 +231,30 @@ class ExportProcess:
                     await self._positions.write()
         return None if child.is_stopped else child.problem
 
-    async def _stop_when(self, over: Callable[[], Awaitable[None]], child: _Child) -> None:
-        """Stop the process when it is over, also if the process reads nothing."""
+    async def _stop_when(
+        self, over: Callable[[], Awaitable[None]], child: _Child, scope: trio.CancelScope
+    ) -> None:
+        """Stop the process when it is over, also if the process reads nothing. Cancel ``scope`` if somebody
+        else holds its standard output then."""
         await over()
         child.is_stopped = True
-        if self._must_finish:
-            with trio.move_on_after(FINISH_S):
-                await child.process.wait()
+        if self._may_export:
+            child.must_finish = True
+            self._wake()
+            with trio.move_on_after(FINISH_S) as patience:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._cancel_when_deposed, patience)
+                    await child.process.wait()
+                    nursery.cancel_scope.cancel()
         await child.end()
+        await trio.sleep(STOP_S)
+        scope.cancel()
+
+    async def _cancel_when_deposed(self, scope: trio.CancelScope) -> None:
+        """Cancel ``scope`` when the next leader may export."""
+        while self._may_export:
+            await self._news.wait()
+        scope.cancel()
 
     async def _feed(self, child: _Child, exporters: Sequence[ExporterSettings]) -> None:
         """Tell what is committed, and when to finish."""
@@ -237,9 +262,9 @@ class ExportProcess:
         begin = Begin(self._cluster, tuple(exporters), self._positions.known, told)
         await child.send(line_of(begin))
         while True:
-            while self._high_watermark <= told and not self._must_finish:
+            while self._high_watermark <= told and not child.must_finish:
                 await self._news.wait()
-            if self._must_finish:
+            if child.must_finish:
                 await child.send(line_of(Finish()))
                 return
             told = self._high_watermark
@@ -288,6 +313,7 @@ class _Child:
         self.leaderships_lost = leaderships_lost
         self.complaint = ""
         self.is_stopped = False
+        self.must_finish = False
         self.errors_ended = trio.Event()
         self._stdin = process.stdin
         self._stdout = process.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -119,6 +119,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                     accepting.start_soon(acceptor.serve, listener)
                 received = signal.Signals(await anext(signals))
                 log.info("stopping", signal=received.name)
+                nursery.start_soon(_ignore, signals)
                 if export is not None:
                     await export.finish()
                 await owner.stop()
@@ -126,6 +127,12 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+async def _ignore(signals: AsyncIterator[int]) -> None:
+    """Take further signals: one that is left would end the process before the log is closed."""
+    async for number in signals:
+        log.info("stopping already", signal=signal.Signals(number).name)
 
 
 def _close_peers(node: Node) -> list[Peer]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -257,6 +260,48 @@ async def test_a_process_that_does_not_finish_is_killed(
         await process.finish()
 
 
+async def test_a_stop_waits_for_no_descendant_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It still holds the standard output."""
+    monkeypatch.setattr("kraft_wire.server.export_process.STOP_S", 0.1)
+    _program(tmp_path, monkeypatch, f"sleep 1000 &\necho $! > {tmp_path}/pid\nread -r line; read -r line")
+    async with _running(tmp_path) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        await process.finish()
+        await _until_logged(caplog, "exporters stopped")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+async def test_new_orders_wait_for_what_the_sinks_are_getting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.ORDERS_INTERVAL_S", 0.01)
+    _program(tmp_path, monkeypatch, _acknowledging("Finish"))
+    orders: dict[str, str] = {}
+    async with _running(tmp_path, orders) as process:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        orders[paused_key("audit")] = "true"
+        await _until_logged(caplog, "exporters stopped")
+        assert _kept(tmp_path) == {"audit": 9}
+
+
+async def test_a_leader_that_is_deposed_while_it_finishes_waits_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kraft_wire.server.export_process.FINISH_S", math.inf)
+    _program(tmp_path, monkeypatch, "cat > /dev/null")
+    async with _running(tmp_path) as process, trio.open_nursery() as nursery:
+        _step(process, *LEADS)
+        await _until_logged(caplog, "exporters started")
+        nursery.start_soon(process.finish)
+        await trio.testing.wait_all_tasks_blocked()
+        _step(process, LostLeadership(3, None))
+        await _until_logged(caplog, "exporters stopped")
+
+
 async def test_exporters_that_do_not_run_have_finished(tmp_path: Path) -> None:
     async with _running(tmp_path) as process:
         await process.finish()
@@ -294,6 +339,7 @@ async def test_what_is_acknowledged_after_the_leadership_does_not_count(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kraft_wire.server.export_process.ORDERS_INTERVAL_S", 0.01)
+    monkeypatch.setattr("kraft_wire.server.export_process.FINISH_S", 0.05)
 
 
 def _begun(folder: Path) -> list[dict[str, Any]]:

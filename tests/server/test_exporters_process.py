@@ -171,6 +171,23 @@ def _positions(controller: ControllerProcess) -> dict[str, int]:
     return positions
 
 
+def test_a_second_signal_does_not_cut_a_stop_short(tmp_path: Path) -> None:
+    """The first one waits for a sink that hangs."""
+    (tmp_path / "hangs").mkdir()
+    os.mkfifo(tmp_path / "hangs" / "hangs-00000000000000000000.jsonl")
+    file = formatted(tmp_path, _keys(tmp_path, hangs="0"))
+    with ControllerProcess(file) as controller:
+        controller.wait_for("exporters started")
+        with controller.client() as client:
+            write(client, range(1))
+        os.kill(controller.pid, signal.SIGTERM)
+        controller.wait_for("stopping")
+        os.kill(controller.pid, signal.SIGTERM)
+        controller.wait_for("stopping already")
+        assert controller.ended() == 0
+        controller.wait_for("stopped")
+
+
 def test_an_exporter_that_was_removed_is_removed_from_the_positions(tmp_path: Path) -> None:
     file = formatted(tmp_path, _keys(tmp_path, audit="0", other="tail"))
     with ControllerProcess(file) as controller:

@@ -53,4 +53,4 @@ def test_a_voter_with_another_name_for_its_address_is_known_by_it(tmp_path: Path
         controllers.rename(renamed, "localhost")
         controllers.start_one(renamed)
         wait_until(lambda: _follows(controllers, renamed), "the voter to follow under its new name")
-        assert "entry of a voter refused" not in controllers.processes[leader].text
+        assert "change of a voter's entry refused" not in controllers.processes[leader].text

@@ -159,7 +159,7 @@ def test_a_voter_whose_place_somebody_takes_stays_a_voter(tmp_path: Path) -> Non
         assert [f"{each.host}:{each.port}" for each in described.endpoints[voter.id]] == [
             controllers.addresses[voter.id]
         ]
-        controllers.processes[leader].wait_for("entry of a voter refused")
+        controllers.processes[leader].wait_for("change of a voter's entry refused")
         for id in clients:
             controllers.kill(id)
             controllers.start_one(id)

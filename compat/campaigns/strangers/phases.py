@@ -157,6 +157,7 @@ class Trials:
             self._let_pass(watch, self._phase_s)
         _note(phase, attack)
         self._violated("outsiders", rules.changed(before, sightings, phase.leaderships))
+        self._violated("outsiders", rules.misplaced(self._quorum.ports, self._voters_ports()))
 
     def _claimants(self, load: Load, watch: Watch) -> None:
         before = watch.latest()

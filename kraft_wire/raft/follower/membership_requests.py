@@ -42,6 +42,8 @@ EXPECTED_ERRORS = frozenset(
 
 MANY_VAIN_JOINS = 5
 """Ten seconds with the default fetch timeout."""
+MANY_VAIN_UPDATES = 10
+"""A voter that has moved needs about five."""
 
 
 def send_if_due(quorum: QuorumState, state: Follower) -> None:
@@ -118,7 +120,7 @@ def handle_update_response(quorum: QuorumState, call: Call, response: UpdateRaft
         learn(quorum, call, LeaderClaim(error, leader.leader_epoch, leader.leader_id, known))
     elif error in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
         _note_updated(quorum)
-    elif error not in EXPECTED_ERRORS:
+    elif error not in EXPECTED_ERRORS or _is_vain_update(quorum):
         quorum.emit(UpdateRefused(call.peer.id, error))
 
 
@@ -131,6 +133,15 @@ def handle_update_failed(quorum: QuorumState, call: Call, failure: Failure) -> N
 def _note_updated(quorum: QuorumState) -> None:
     if isinstance(quorum.state, Follower):
         quorum.state.following.has_updated_leader = True
+        quorum.state.following.vain_updates = 0
+
+
+def _is_vain_update(quorum: QuorumState) -> bool:
+    """Whether this is one of many answers in a row that ask to try again."""
+    if not isinstance(quorum.state, Follower):
+        return False
+    quorum.state.following.vain_updates += 1
+    return quorum.state.following.vain_updates >= MANY_VAIN_UPDATES
 
 
 def handle_join_response(

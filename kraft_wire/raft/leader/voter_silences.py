@@ -9,9 +9,11 @@ from kraft_wire.wire.address import Address
 
 
 class _Silence(NamedTuple):
-    """The address at which a voter is silent, since when, and when it was last asked there (monotonic)."""
+    """The address at which a voter is silent, where it wants to be instead, since when it is silent, and when
+    it was last asked (monotonic)."""
 
     address: Address
+    wanted: Address
     since_ms: int
     asked_ms: int
 
@@ -24,16 +26,18 @@ class VoterSilences:
     def __init__(self) -> None:
         self._by_voter: dict[int, _Silence] = {}
 
-    def note(self, voter_id: int, address: Address, now_ms: int, *, within_ms: int) -> int:
-        """Note that a voter doesn't answer at an address. Returns for how long it hasn't, in ms.
+    def note(self, voter_id: int, address: Address, wanted: Address, now_ms: int, *, within_ms: int) -> int:
+        """Note that a voter doesn't answer at an address, but where it wants to be. Returns for how long that
+        has been so, in ms.
 
         If the last question was more than ``within_ms`` ago, a new silence begins: the voter may have been
-        there meanwhile.
+        there meanwhile. So it does if the voter was said to be elsewhere.
         """
         known = self._by_voter.get(voter_id)
-        goes_on = known is not None and known.address == address and now_ms - known.asked_ms <= within_ms
-        since_ms = known.since_ms if known is not None and goes_on else now_ms
-        self._by_voter[voter_id] = _Silence(address, since_ms, now_ms)
+        since_ms = now_ms
+        if known is not None and (known.address, known.wanted) == (address, wanted):
+            since_ms = known.since_ms if now_ms - known.asked_ms <= within_ms else now_ms
+        self._by_voter[voter_id] = _Silence(address, wanted, since_ms, now_ms)
         return now_ms - since_ms
 
     def end(self, voter_id: int) -> None:

@@ -73,7 +73,7 @@ def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: Vo
         return _with_static_address(quorum, voter, is_there=answer.is_there)
     if answer.is_there:
         raise _refused(quorum, voter, EntryRefusal.STILL_THERE)
-    _check_silence(quorum, silences, voter, present)
+    _check_silence(quorum, silences, voter, present, wanted)
     return voter
 
 
@@ -85,11 +85,14 @@ def _with_static_address(quorum: QuorumState, voter: Voter, *, is_there: bool) -
     return Voter(voter.key, _present_endpoints(quorum, voter.key.id), voter.kraft_versions)
 
 
-def _check_silence(quorum: QuorumState, silences: VoterSilences, voter: Voter, present: Address) -> None:
-    """Check that a voter has been silent at its present address for long enough."""
+def _check_silence(
+    quorum: QuorumState, silences: VoterSilences, voter: Voter, present: Address, wanted: Address
+) -> None:
+    """Check that a voter has been silent at its present address for long enough. If two claim to be that
+    voter, neither gets its place."""
     timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
     within_ms = TIMEOUTS_BETWEEN_QUESTIONS * timeout_ms
-    silent_ms = silences.note(voter.key.id, present, now_ms, within_ms=within_ms)
+    silent_ms = silences.note(voter.key.id, present, wanted, now_ms, within_ms=within_ms)
     if silent_ms < SILENT_TIMEOUTS * timeout_ms:
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT,
@@ -98,8 +101,8 @@ def _check_silence(quorum: QuorumState, silences: VoterSilences, voter: Voter, p
 
 
 def _refused(quorum: QuorumState, voter: Voter, reason: EntryRefusal) -> ChangeRefused:
-    """Report a refusal, and return it."""
+    """Report a refusal, and return it. INVALID_REQUEST would end a Java controller."""
     if quorum.refused_entries.take(quorum.now.monotonic_ms):
         present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
         quorum.emit(VoterEntryRefused(voter.key, present, wanted, reason))
-    return ChangeRefused(ErrorCode.INVALID_REQUEST, f"{voter.key}: {reason.value}")
+    return ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key}: {reason.value}")

@@ -32,8 +32,8 @@ class NodeReports:
     def __init__(self) -> None:
         self._reported_leader: tuple[int, int | None] | None = None
         self._reported_fetch: fx.BadFetch | None = None
-        self._reported_entry: fx.JoinRefused | fx.UpdateRefused | None = None
-        self._reported_refusal: fx.VoterEntryRefused | None = None
+        self._reported_own_entry: fx.JoinRefused | fx.UpdateRefused | None = None
+        self._reported_voters_entry: fx.VoterEntryRefused | None = None
         self._is_stopping = False
 
     def stepped(self, event: NodeEvent, effects: Sequence[nx.NodeEffect], now: Now) -> None:
@@ -115,10 +115,10 @@ class NodeReports:
             reason=effect.reason,
         )
 
-    def _refused_entry(self, effect: fx.JoinRefused | fx.UpdateRefused) -> None:
+    def _own_entry_refused(self, effect: fx.JoinRefused | fx.UpdateRefused) -> None:
         # This node tries again each fetch timeout, and may be refused each time.
-        report = log.debug if effect == self._reported_entry else log.error
-        self._reported_entry = effect
+        report = log.debug if effect == self._reported_own_entry else log.error
+        self._reported_own_entry = effect
         if isinstance(effect, fx.UpdateRefused):
             report(
                 "update refused",
@@ -136,12 +136,12 @@ class NodeReports:
                 advice="this node stays an observer: mend the cause, or add it with kafka-metadata-quorum.sh",
             )
 
-    def _refused_change(self, effect: fx.VoterEntryRefused) -> None:
+    def _voters_entry_refused(self, effect: fx.VoterEntryRefused) -> None:
         # A Java controller whose name alone is new asks again each fetch timeout.
-        report = log.debug if effect == self._reported_refusal else log.warning
-        self._reported_refusal = effect
+        report = log.debug if effect == self._reported_voters_entry else log.warning
+        self._reported_voters_entry = effect
         report(
-            "entry of a voter refused",
+            "change of a voter's entry refused",
             voter=str(effect.voter),
             present=str(effect.present),
             wanted=str(effect.wanted),
@@ -176,9 +176,9 @@ REPORTS: Final[Mapping[type[Any], Callable[[NodeReports, Any], None]]] = {
     fx.LeaderLacksCommitted: NodeReports._problem,
     fx.EpochsUsedUp: NodeReports._problem,
     fx.HigherEpochRefused: NodeReports._refused_epoch,
-    fx.JoinRefused: NodeReports._refused_entry,
-    fx.UpdateRefused: NodeReports._refused_entry,
-    fx.VoterEntryRefused: NodeReports._refused_change,
+    fx.JoinRefused: NodeReports._own_entry_refused,
+    fx.UpdateRefused: NodeReports._own_entry_refused,
+    fx.VoterEntryRefused: NodeReports._voters_entry_refused,
     fx.VotersChanged: NodeReports._voters,
     fx.InstallSnapshot: NodeReports._installed_snapshot,
     fx.DeleteSnapshot: NodeReports._deleted_snapshot,

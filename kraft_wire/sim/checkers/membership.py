@@ -10,7 +10,7 @@ from kraft_wire.protocol.messages.add_raft_voter_response import AddRaftVoterRes
 from kraft_wire.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.raft.effects import AppendBatch
-from kraft_wire.raft.membership.voters import Endpoints, ReplicaKey, voters_of_record
+from kraft_wire.raft.membership.voters import ReplicaKey, Voter, voters_of_record
 from kraft_wire.sim.checkers.checker import Checked, Checker, Recovered
 from kraft_wire.sim.machines.control_records import control_records, voters_among
 from kraft_wire.sim.machines.snapshot_file import SnapshotFile
@@ -92,27 +92,27 @@ class AnsweredChangeIsCommitted(VotersOfLogs):
 
 
 class EntriesAreWanted(Checker):
-    """A leader gives a voter only endpoints that the voter itself has advertised, now or earlier."""
+    """A leader gives a voter only an entry that the voter itself wants, now or in an earlier life."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
-        self._advertised: dict[ReplicaKey, set[Endpoints]] = {}
+        self._wanted: set[Voter] = set()
         self._recovered_epochs: set[int] = set()
 
     def recovered(self, recovery: Recovered) -> None:
         self._recovered_epochs.add(recovery.plan.epoch)
 
     def started(self, node: Checked) -> None:
-        self._advertised.setdefault(node.config.replica_key, set()).add(node.config.endpoints)
+        self._wanted.add(node.config.voter)
 
     def appended(self, node: Checked, batch: AppendBatch) -> None:
         if node.leading is None or batch.epoch in self._recovered_epochs:
             return
         for offset, record in voters_among(control_records([batch])):
-            for voter in voters_of_record(record).voters:
-                advertised = self._advertised.get(voter.key)
-                if advertised is not None and voter.endpoints not in advertised:
-                    self.fail(node, f"says at offset {offset} that {voter.key} is at {voter.endpoints}")
+            self._wanted.update(each.config.voter for each in self.nodes.values())
+            unwanted = [voter for voter in voters_of_record(record).voters if voter not in self._wanted]
+            if unwanted:
+                self.fail(node, f"has entries at offset {offset} that no voter wants: {unwanted}")
 
 
 class RemovedLeaderResigns(Checker):

@@ -22,7 +22,7 @@ from kraft_wire.protocol.messages import (
 )
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, ReplicaKey
+from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, ReplicaKey, VersionRange
 from kraft_wire.sim.network.connections import CLUSTER_ID, LISTENER, PORT, host_of, nowhere_of, other_host_of
 from kraft_wire.sim.network.wire import VERSIONS
 
@@ -146,21 +146,22 @@ def _fetch_snapshot(claim: Claim, chance: random.Random) -> Message:
 
 def _update_voter(claim: Claim, chance: random.Random) -> Message:
     """An address for a voter that is another node's, or nobody's; or a name that leads to the voter, which
-    doesn't advertise it.
+    doesn't advertise it; other listeners and levels.
 
     Without pre-votes (KIP-853's draft) voters don't search each other, so there the address is right.
     """
     hosts = [nowhere_of(claim.key.id), other_host_of(claim.key.id), *map(host_of, claim.cluster.nodes)]
     host = host_of(claim.key.id) if claim.cluster.options.drafted else chance.choice(hosts)
+    listeners = [LISTENER, "OTHER"][: chance.choice((1, 1, 2))]
+    levels = chance.choice((KRAFT_VERSION_RANGE, VersionRange(0, 0), VersionRange(1, 9)))
     return update_raft_voter_request.UpdateRaftVoterRequest(
         cluster_id=_cluster_id(chance),
         current_leader_epoch=claim.epoch,
         voter_id=claim.key.id,
         voter_directory_id=claim.key.directory_id,
-        listeners=[update_raft_voter_request.Listener(name=LISTENER, host=host, port=PORT)],
+        listeners=[update_raft_voter_request.Listener(name, host, PORT) for name in listeners],
         kraft_version_feature=update_raft_voter_request.KRaftVersionFeature(
-            min_supported_version=KRAFT_VERSION_RANGE.min_version,
-            max_supported_version=KRAFT_VERSION_RANGE.max_version,
+            min_supported_version=levels.min_version, max_supported_version=levels.max_version
         ),
     )
 

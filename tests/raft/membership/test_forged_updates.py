@@ -16,8 +16,9 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.update_raft_voter_request import Listener
 from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
 from kraft_wire.protocol.own_messages.voter_entry_response import Endpoint, VoterEntryResponse
-from kraft_wire.raft.effects import Effect, SendRequest, VoterEntryRefused
+from kraft_wire.raft.effects import Effect, SendRequest, UpdateRefused, VoterEntryRefused
 from kraft_wire.raft.events import RequestAbandoned, ShutDown, UpgradeKraftVersion
+from kraft_wire.raft.follower.membership_requests import MANY_VAIN_UPDATES
 from kraft_wire.raft.leader.voter_questions import MOST_QUESTIONS, MOST_WAITING
 from kraft_wire.raft.leader.wanted_entry import SILENT_TIMEOUTS
 from kraft_wire.raft.membership.change import EntryRefusal
@@ -131,7 +132,7 @@ def test_a_voter_that_answers_where_it_is_is_not_moved() -> None:
     quorum, voter = with_impostor()
     leader, begun, end_offset = quorum.leader, len(quorum.leader.effects), quorum.leader.end_offset
     for _ in range(20):
-        assert forge(quorum, voter) is ErrorCode.INVALID_REQUEST
+        assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
     assert host(quorum, voter) == f"node-{voter.id}"
     assert leader.end_offset == end_offset
     refused = [effect for effect in leader.effects[begun:] if isinstance(effect, VoterEntryRefused)]
@@ -169,7 +170,7 @@ def test_an_address_where_the_voter_does_not_answer_is_refused() -> None:
     leader, voter = quorum.leader, quorum.followers()[0]
     voter.crash()
     begun = len(leader.effects)
-    assert forge(quorum, voter, "nowhere") is ErrorCode.INVALID_REQUEST
+    assert forge(quorum, voter, "nowhere") is ErrorCode.REQUEST_TIMED_OUT
     refused = [effect for effect in leader.effects[begun:] if isinstance(effect, VoterEntryRefused)]
     present, wanted = Address(f"node-{voter.id}", PORT), Address("nowhere", PORT)
     assert refused == [VoterEntryRefused(voter.config.replica_key, present, wanted, EntryRefusal.NOT_THERE)]
@@ -178,7 +179,7 @@ def test_an_address_where_the_voter_does_not_answer_is_refused() -> None:
 def test_another_listener_at_the_present_address_is_no_excuse() -> None:
     quorum, voter = with_impostor()
     decoy = Listener(name="INTERNAL", host=f"node-{voter.id}", port=PORT)
-    assert forge(quorum, voter, EVIL, decoy) is ErrorCode.INVALID_REQUEST
+    assert forge(quorum, voter, EVIL, decoy) is ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_nobody_adds_a_listener_to_a_voter() -> None:
@@ -187,7 +188,7 @@ def test_nobody_adds_a_listener_to_a_voter() -> None:
     voter = quorum.followers()[0]
     before = endpoints(quorum.leader, voter.id)
     more = Listener(name="INTERNAL", host=EVIL, port=PORT)
-    assert forge(quorum, voter, f"node-{voter.id}", more) is ErrorCode.INVALID_REQUEST
+    assert forge(quorum, voter, f"node-{voter.id}", more) is ErrorCode.REQUEST_TIMED_OUT
     assert endpoints(quorum.leader, voter.id) == before
 
 
@@ -232,7 +233,7 @@ def test_a_voter_that_restarts_keeps_its_place() -> None:
         quorum.run_for(RETRY_MS)
     voter.start()
     for _ in range(10):
-        assert forge(quorum, voter) is ErrorCode.INVALID_REQUEST
+        assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
         quorum.run_for(RETRY_MS)
 
 
@@ -270,9 +271,30 @@ def test_nobody_returns_a_voter_to_the_address_that_it_has_left() -> None:
     quorum.run_until(quorum.agree)
     quorum.impostors = {f"node-{voter.id}": impostor(voter, leader.running.epoch + 1)}
     for _ in range(20):
-        assert forge(quorum, voter, f"node-{voter.id}") is ErrorCode.INVALID_REQUEST
+        assert forge(quorum, voter, f"node-{voter.id}") is ErrorCode.REQUEST_TIMED_OUT
         quorum.run_for(RETRY_MS)
     assert quorum.leader is leader
+
+
+def test_a_voter_gets_no_new_address_while_another_one_is_named_too() -> None:
+    """The one who asks more often would get its place."""
+    quorum, voter = with_impostor()
+    restart_at(voter, "new-host")
+    for _ in range(3 * SILENT_TIMEOUTS):
+        assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
+        quorum.run_for(quorum.leader.config.fetch_timeout_ms)
+    assert host(quorum, voter) == f"node-{voter.id}"
+    quorum.run_until(lambda: host(quorum, voter) == "new-host")
+
+
+def test_a_voter_that_asks_in_vain_says_so() -> None:
+    quorum, voter = with_impostor()
+    restart_at(voter, "new-host")
+    quorum.impostors[f"node-{voter.id}"] = quorum.impostors[EVIL]
+    quorum.run_until(lambda: any(isinstance(effect, UpdateRefused) for effect in voter.effects), 60_000)
+    refused = [effect for effect in voter.effects if isinstance(effect, UpdateRefused)]
+    assert refused == [UpdateRefused(quorum.leader.id, ErrorCode.REQUEST_TIMED_OUT)]
+    assert quorum.now.monotonic_ms > MANY_VAIN_UPDATES * quorum.leader.config.fetch_timeout_ms
 
 
 def test_two_voters_swap_their_hosts() -> None:
@@ -302,7 +324,7 @@ def test_requests_for_the_same_entry_share_a_question() -> None:
     assert asked[-1].error is ErrorCode.REQUEST_TIMED_OUT
     assert len(questions(quorum.leader.effects)) == 2
     quorum.run_for(ANSWERED_MS)
-    assert {each.error for each in asked[:-1]} == {ErrorCode.INVALID_REQUEST}
+    assert {each.error for each in asked[:-1]} == {ErrorCode.REQUEST_TIMED_OUT}
 
 
 def test_a_few_questions_are_open_at_once() -> None:
@@ -373,7 +395,7 @@ def test_a_static_voter_is_believed_once_it_has_answered_to_its_directory_id(ans
     forged = update_request(voter, leader.running.epoch, voter_directory_id=OTHER_DIRECTORY)
     asked = Asked(leader, forged)
     quorum.run_until(lambda: asked.is_answered)
-    assert asked.error is ErrorCode.INVALID_REQUEST
+    assert asked.error is ErrorCode.REQUEST_TIMED_OUT
     assert known_keys(leader)[voter.id] == voter.config.replica_key
 
 
@@ -387,7 +409,7 @@ def test_a_static_voter_that_somebody_else_plays_is_not_believed() -> None:
     quorum.run_until(lambda: asked.is_answered)
     assert asked.error is ErrorCode.REQUEST_TIMED_OUT
     assert known_keys(quorum.leader)[voter.id] == voter.config.replica_key
-    assert forge(quorum, voter) is ErrorCode.INVALID_REQUEST
+    assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
@@ -401,7 +423,7 @@ def test_a_static_voter_keeps_its_address_also_right_after_an_election(is_ours: 
     assert not known_keys(leader)[voter.id].directory_id
     quorum.impostors = {EVIL: impostor(voter, leader.running.epoch)}
     quorum.run_until(lambda: leader.running.high_watermark == leader.end_offset)
-    expected = ErrorCode.INVALID_REQUEST if is_ours else ErrorCode.NONE
+    expected = ErrorCode.REQUEST_TIMED_OUT if is_ours else ErrorCode.NONE
     assert forge(quorum, voter) is expected
     quorum.run_for(10_000)
     leader.step(UpgradeKraftVersion(1))
@@ -415,7 +437,7 @@ def test_nobody_says_that_a_static_voter_can_not_be_upgraded() -> None:
     leader, voter = quorum.leader, quorum.followers()[0]
     asked = Asked(leader, update_request(voter, leader.running.epoch, versions=VersionRange(0, 0)))
     quorum.run_until(lambda: asked.is_answered)
-    assert asked.error is ErrorCode.INVALID_REQUEST
+    assert asked.error is ErrorCode.REQUEST_TIMED_OUT
     leader.step(UpgradeKraftVersion(1))
     assert leader.running.kraft_version == 1
 
