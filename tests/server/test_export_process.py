@@ -222,10 +222,9 @@ async def test_a_process_that_reads_nothing_is_stopped_nevertheless(
 # The end.
 
 
-def _acknowledging(line: str) -> str:
-    """Return a script that reads up to a line, and tells a position after that."""
-    read = f"while read -r line; do case $line in *{line}*) break;; esac; done"
-    return f"{read}\n{_printing(Exported('audit', 9))}"
+ACKNOWLEDGES = _printing(Exported("audit", 9))
+FINISHES = f"while read -r line; do case $line in *Finish*) {ACKNOWLEDGES}; exit;; esac; done"
+"""A script that tells a position when it must finish, and only then."""
 
 
 def _kept(folder: Path) -> dict[str, int]:
@@ -237,7 +236,7 @@ def _kept(folder: Path) -> dict[str, int]:
 async def test_what_is_acknowledged_while_the_exporters_finish_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _program(tmp_path, monkeypatch, _acknowledging("Finish"))
+    _program(tmp_path, monkeypatch, FINISHES)
     async with _running(tmp_path) as process:
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")
@@ -278,7 +277,7 @@ async def test_new_orders_wait_for_what_the_sinks_are_getting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kraft_wire.server.export_process.ORDERS_INTERVAL_S", 0.01)
-    _program(tmp_path, monkeypatch, _acknowledging("Finish"))
+    _program(tmp_path, monkeypatch, FINISHES)
     orders: dict[str, str] = {}
     async with _running(tmp_path, orders) as process:
         _step(process, *LEADS)
@@ -324,7 +323,7 @@ async def test_what_is_acknowledged_after_the_leadership_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The next leader may be further, or may have begun again because of an order."""
-    _program(tmp_path, monkeypatch, _acknowledging("never"))
+    _program(tmp_path, monkeypatch, f"cat > /dev/null\n{ACKNOWLEDGES}")
     async with _running(tmp_path) as process:
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")

@@ -28,6 +28,8 @@ from kraft_wire.protocol.messages.fetch_snapshot_request import FetchSnapshotReq
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.metadata_record import encode_metadata_record
+from kraft_wire.protocol.own_messages import voter_entry_response
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
 from kraft_wire.protocol.registry import request_class
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.server_side import ServedApi, ServerSide, Slot
@@ -109,6 +111,9 @@ class FakeLeader:
                 return self._voted(request)
             case BeginQuorumEpochRequest():
                 return self._announced(request)
+            case VoterEntryRequest():
+                here = voter_entry_response.Endpoint("CONTROLLER", "127.0.0.1", self.port)
+                return voter_entry_response.VoterEntryResponse(endpoints=[here], max_kraft_version=1)
             case _:
                 return None
 
@@ -196,7 +201,14 @@ def _foreign_record() -> bytes:
 
 
 def _versions() -> api_versions_response.ApiVersionsResponse:
-    served = (ApiVersionsRequest, BeginQuorumEpochRequest, FetchRequest, FetchSnapshotRequest, VoteRequest)
+    served = (
+        ApiVersionsRequest,
+        BeginQuorumEpochRequest,
+        FetchRequest,
+        FetchSnapshotRequest,
+        VoteRequest,
+        VoterEntryRequest,
+    )
     return api_versions_response.ApiVersionsResponse(
         api_keys=[
             api_versions_response.ApiVersion(each.API_KEY, each.MIN_VERSION, each.MAX_VERSION)
