@@ -137,6 +137,27 @@ def test_a_voter_that_moves_to_another_port_says_so(quorum: ControllerQuorum) ->
     quorum.wait_until_equal()
 
 
+@pytest.mark.parametrize("kinds", [_param(("ours", "ours", "java"))])
+def test_a_java_voter_with_another_name_for_its_address_goes_on(
+    kinds: tuple[ControllerKind, ...], tool_server: ToolServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It asks a leader of ours in vain for that name. INVALID_REQUEST would end it."""
+    for workspace in make_workspace(tmp_path_factory.mktemp("renamed")):
+        quorum = ControllerQuorum(workspace, tool_server, kinds, "dynamic")
+        quorum.format()
+        quorum.start()
+        renamed = next(each for each in quorum.controllers.values() if isinstance(each, JvmController))
+        renamed.stop()
+        leader = quorum.leader()
+        renamed.change_properties({"advertised.listeners": f"CONTROLLER://localhost:{renamed.port}"})
+        renamed.start()
+        leader.running_process.wait_for_log("change of a voter's entry refused")
+        quorum.start_brokers(1)
+        _create_topic(quorum, "afterwards")
+        quorum.wait_until_equal()
+        assert renamed.running_process.running
+
+
 def test_a_dry_run_changes_nothing_and_refusals_reach_the_administrator(
     quorum: ControllerQuorum, tools: KafkaTools
 ) -> None:
