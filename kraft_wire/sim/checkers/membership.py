@@ -92,7 +92,8 @@ class AnsweredChangeIsCommitted(VotersOfLogs):
 
 
 class EntriesAreWanted(Checker):
-    """A leader gives a voter only an entry that the voter itself wants, now or in an earlier life."""
+    """A leader gives a voter only an entry that the voter itself wants, now or in an earlier life, or that the
+    log has from the beginning."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
@@ -104,6 +105,11 @@ class EntriesAreWanted(Checker):
 
     def started(self, node: Checked) -> None:
         self._wanted.add(node.config.voter)
+        for (
+            _,
+            record,
+        ) in node.disk.voters_records():  # those of format: a node may move before its first start
+            self._wanted.update(voters_of_record(record).voters)
 
     def appended(self, node: Checked, batch: AppendBatch) -> None:
         if node.leading is None or batch.epoch in self._recovered_epochs:
