@@ -28,8 +28,8 @@ MAX_BACKOFF_DOUBLINGS: Final = 4
 """The backoff grows from 20 ms to 320 ms at most. Asking a dead peer costs little, and one that comes back is
 noticed soon."""
 
-MOST_FAILING: Final = 1000
-"""The most peers whose failures are counted. There are as many if clients name nodes that don't answer."""
+MOST_PEERS: Final = 1000
+"""The most peers that are remembered. There are as many if clients name nodes that don't answer."""
 
 
 class Lane(enum.Enum):
@@ -46,6 +46,14 @@ def lane_of(request_type: type[Message]) -> Lane:
 
 def _slot(peer: Peer, request_type: type[Message]) -> tuple[int, Lane]:
     return peer.id, lane_of(request_type)
+
+
+def _put_last(numbers: dict[Peer, int], peer: Peer, number: int) -> None:
+    """Set a peer's number, and forget the peer that was set longest ago if there are too many."""
+    numbers.pop(peer, None)
+    numbers[peer] = number
+    if len(numbers) > MOST_PEERS:
+        del numbers[next(iter(numbers))]
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -68,7 +76,7 @@ class Outgoing:
         self._last_id = 0
         self._calls: dict[int, Call] = {}
         self._in_flight: dict[tuple[int, Lane], int] = {}
-        self._last_fetches: dict[int, int] = {}
+        self._last_fetches: dict[Peer, int] = {}
         self._failures: dict[Peer, int] = {}
         self._backoff_until_ms: dict[Peer, int] = {}
 
@@ -94,13 +102,14 @@ class Outgoing:
         slot = _slot(peer, type(request))
         self._in_flight[slot] = self._last_id
         if slot[1] is Lane.FETCH and peer.id > FIRST_CLAIMED_ID:
-            self._last_fetches[peer.id] = self._last_id
+            _put_last(self._last_fetches, peer, self._last_id)
         return self._last_id
 
     def longest_unasked(self, peers: Sequence[Peer]) -> list[Peer]:
-        """Return those of the peers to which a Fetch was sent longest ago, or never."""
-        first = min((self._last_fetches.get(peer.id, 0) for peer in peers), default=0)
-        return [peer for peer in peers if self._last_fetches.get(peer.id, 0) == first]
+        """Return those of the peers to which a Fetch was sent longest ago, or never. A node at another address
+        is another peer: an address that was right once doesn't keep it from being asked at the right one."""
+        first = min((self._last_fetches.get(peer, 0) for peer in peers), default=0)
+        return [peer for peer in peers if self._last_fetches.get(peer, 0) == first]
 
     def finish(self, request_id: int) -> Call | None:
         """Remove a call that has ended and return it; None if it was forgotten before."""
@@ -135,10 +144,8 @@ class Outgoing:
 
     def failed(self, peer: Peer, now_ms: int, backoff_ms: int) -> None:
         """Back off from the peer for ``backoff_ms``, doubled with each failure in a row."""
-        doublings = min(self._failures.pop(peer, 0), MAX_BACKOFF_DOUBLINGS)
-        self._failures[peer] = doublings + 1
-        if len(self._failures) > MOST_FAILING:
-            del self._failures[next(iter(self._failures))]  # it failed longest ago
+        doublings = min(self._failures.get(peer, 0), MAX_BACKOFF_DOUBLINGS)
+        _put_last(self._failures, peer, doublings + 1)
         self._backoff_until_ms[peer] = now_ms + (backoff_ms << doublings)
 
     def succeeded(self, peer: Peer) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.raft.membership.voters import Peer
-from kraft_wire.raft.outgoing import MAX_BACKOFF_DOUBLINGS, MOST_FAILING, Outgoing
+from kraft_wire.raft.outgoing import MAX_BACKOFF_DOUBLINGS, MOST_PEERS, Outgoing
 
 BACKOFF_MS = 20
 VOTER = Peer(1, "voter.example", 9093)
@@ -26,14 +27,14 @@ def test_the_backoff_doubles_with_each_failure_in_a_row() -> None:
 def test_nodes_that_clients_name_are_forgotten_and_a_voter_that_fails_is_not() -> None:
     outgoing = Outgoing()
     sizes = []
-    for number in range(5 * MOST_FAILING):
+    for number in range(5 * MOST_PEERS):
         now_ms = 10 * number
         outgoing.failed(Peer(100 + number, "stranger.example", 9093), now_ms, BACKOFF_MS)
         if number % 100 == 0:
             outgoing.failed(VOTER, now_ms, BACKOFF_MS)
         outgoing.next_deadline_ms(now_ms)
         sizes.append(_size(outgoing))
-    assert max(sizes) < MOST_FAILING + 10
+    assert max(sizes) < MOST_PEERS + 10
     assert _backoff_ms(outgoing, VOTER, 1_000_000) == BACKOFF_MS << MAX_BACKOFF_DOUBLINGS
 
 
@@ -41,3 +42,15 @@ def _size(outgoing: Outgoing) -> int:
     """Return how many entries all its collections have."""
     collections = (getattr(outgoing, name) for name in Outgoing.__slots__)
     return sum(len(each) for each in collections if isinstance(each, dict))
+
+
+def test_a_node_that_is_asked_in_vain_at_one_address_has_its_turn_at_the_other() -> None:
+    """A leader is sought where somebody said that it is, again and again, and where the log says that it is."""
+    outgoing = Outgoing()
+    claimed, known, other = Peer(3, "claimed", 1), Peer(3, "known", 1), Peer(2, "other", 1)
+    asked = []
+    for _ in range(6):
+        for peer in (claimed, *outgoing.longest_unasked([known, other])[:1]):
+            outgoing.finish(outgoing.begin(peer, FetchRequest(), 1, 0))
+            asked.append(peer)
+    assert asked.count(known) == asked.count(other) == 3

@@ -92,8 +92,8 @@ class AnsweredChangeIsCommitted(VotersOfLogs):
 
 
 class EntriesAreWanted(Checker):
-    """A leader gives a voter only an entry that the voter itself wants, now or in an earlier life, or that the
-    log has from the beginning."""
+    """A leader gives a voter only an entry that the voter itself wants, now or in an earlier life, or that is
+    in the log from the beginning."""
 
     def __init__(self, nodes: Mapping[int, Checked]) -> None:
         super().__init__(nodes)
