@@ -106,8 +106,9 @@ class Outgoing:
         return self._last_id
 
     def longest_unasked(self, peers: Sequence[Peer]) -> list[Peer]:
-        """Return those of the peers to which a Fetch was sent longest ago, or never. A node at another address
-        is another peer: an address that was right once doesn't keep it from being asked at the right one."""
+        """Return those of the peers to which a Fetch was sent longest ago, or never. A node at another
+        address is another peer: being asked at a wrong one doesn't keep it from being asked at the right
+        one."""
         first = min((self._last_fetches.get(peer, 0) for peer in peers), default=0)
         return [peer for peer in peers if self._last_fetches.get(peer, 0) == first]
 
