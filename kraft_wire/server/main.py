@@ -120,13 +120,18 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
                 received = signal.Signals(await anext(signals))
                 log.info("stopping", signal=received.name)
                 nursery.start_soon(_ignore, signals)
-                if export is not None:
-                    await export.finish()
-                await owner.stop()
+                await _stop(owner, export)
                 await acceptor.drain()
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return received
+
+
+async def _stop(owner: NodeOwner, export: Exporters | None) -> None:
+    """Let the exporters finish while this node may still lead, then hand over leadership."""
+    if export is not None:
+        await export.finish()
+    await owner.stop()
 
 
 async def _ignore(signals: AsyncIterator[int]) -> None:

@@ -231,7 +231,7 @@ class TestGenerate:
         assert main(["generate", "--root", str(project)]) == 0
         assert capsys.readouterr().out == (
             "4 files in kraft_wire/protocol/messages, 4 changed\n"
-            "6 files in kraft_wire/protocol/own_messages, 6 changed\n"
+            "8 files in kraft_wire/protocol/own_messages, 8 changed\n"
             "9 files in kraft_wire/raft/membership/kip_853, 9 changed\n"
         )
         assert main(["generate", "--root", str(project)]) == 0
