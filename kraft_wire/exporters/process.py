@@ -85,13 +85,14 @@ async def _follow(
     """Do what the lines say. Cancel ``scope`` when they end, or when finishing takes too long."""
     async for line in lines:
         found: Line = msgspec.json.decode(line, type=Line)
-        for exporter in exporters:
-            match found:
-                case Committed(high_watermark):
+        match found:
+            case Committed(high_watermark):
+                for exporter in exporters:
                     exporter.advance(high_watermark)
-                case Finish():
+            case Finish():
+                scope.deadline = trio.current_time() + FINISH_S
+                for exporter in exporters:
                     exporter.finish()
-                    scope.deadline = trio.current_time() + FINISH_S
     scope.cancel()
 
 

@@ -105,10 +105,8 @@ class EntriesAreWanted(Checker):
 
     def started(self, node: Checked) -> None:
         self._wanted.add(node.config.voter)
-        for (
-            _,
-            record,
-        ) in node.disk.voters_records():  # those of format: a node may move before its first start
+        # A node may move before its first start: then only the folder has the entry of its format.
+        for _, record in node.disk.voters_records():
             self._wanted.update(voters_of_record(record).voters)
 
     def appended(self, node: Checked, batch: AppendBatch) -> None:

@@ -23,7 +23,7 @@ from kraft_wire.wire.address import Address
 
 
 class KnownOfLog(msgspec.Struct, frozen=True):
-    """What the command has learned from the leader's log.
+    """The level of kraft.version, the controllers and the brokers in the leader's log.
 
     ``registrations`` has the endpoints of each registered controller, as texts, by node id. It is None if
     nobody says which controllers are registered. ``addresses`` has the addresses of these controllers.
