@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,9 @@ _STARTED: Final = r"Spark Connect server started at: (127\.0\.0\.1:\d+)"
 
 
 @contextmanager
-def connect_server(folder: Path, settings: Mapping[str, str], unshared: Path) -> Iterator[str]:
-    """Start a server and yield its URL. Its tasks run in processes of their own, in another folder.
+def connect_server(folder: Path, settings: Mapping[str, str], unshared: Path, python: Path) -> Iterator[str]:
+    """Start a server and yield its URL. Its tasks run in processes of their own, in another folder, and their
+    Python is ``python``.
 
     The server doesn't see the files in ``unshared``: another file system is mounted there for it. Needs root.
     """
@@ -37,7 +37,7 @@ def connect_server(folder: Path, settings: Mapping[str, str], unshared: Path) ->
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
         "spark-internal",
     ]
-    environment = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
     workers = {"SPARK_WORKER_DIR": str(folder / "work"), "PATH": os.environ["PATH"]}
     server = ManagedProcess("connect-server", command, folder / "server.log", {**environment, **workers})
     try:

@@ -23,6 +23,8 @@ from kraft_wire.spark.tables.typed_records import RecordsTables
 SPARK_SETTINGS = FEW_ROWS
 COMPARED = ("broker_sessions", "churn", "configs", "failovers", "features", "leadership", "topics")
 """One derived table of each kind."""
+SPARKS_PATIENCE_S = 10
+"""PythonWorkerFactory waits so long for a Python that it starts."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,24 @@ def unshared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory, unshared: Path) -> Iterator[str]:
-    with connect_server(tmp_path_factory.mktemp("connect"), FEW_ROWS, unshared) as url:
+def slow_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that makes the server's next Python for batches start after Spark has given it up."""
+    return tmp_path_factory.mktemp("slow") / "once"
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory, unshared: Path, slow_once: Path) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("connect")
+    python = folder / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        f'*foreach_batch_worker*) rm "{slow_once}" 2> /dev/null && sleep {SPARKS_PATIENCE_S};;\n'
+        "esac\n"
+        f'exec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    with connect_server(folder, FEW_ROWS, unshared, python) as url:
         yield url
 
 
@@ -65,6 +83,19 @@ def test_a_pipeline_on_a_server_makes_what_a_batch_makes(
     compare(spark, tmp_path / "lake" / "records", records)
     for name in COMPARED:
         compare(spark, tmp_path / "lake" / name, DERIVED[name](tables).toArrow())
+
+
+def test_a_pipeline_whose_python_is_slow_to_start_is_started_again(
+    remote: str, slow_once: Path, tmp_path: Path
+) -> None:
+    write_log(tmp_path / "logs", History("one", 1, 20))
+    slow_once.touch()
+    ended = pipeline_run(tmp_path, "--remote", remote, "--source", "logs", "--target", "lake")
+    assert ended.returncode == 0, ended.stderr
+    slow, batch, done = ended.stdout.splitlines()
+    assert slow == "Python is slow to start where Spark runs; attempt 2 of 3"
+    assert batch.startswith("batch 0: 20 records")
+    assert done == "done: 20 offsets of 1 cluster, tables in lake"
 
 
 def test_a_pipeline_that_is_asked_to_stop_does_so_after_its_batch(remote: str, tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ def run_on_connect(
     """Run the stream; returns whether it ended by itself. Raises StreamingQueryException, also if the
     server's ``target`` isn't the lake with this id; LakeError if the stream was stopped on the server."""
     reported = -1
-    with running(stream.foreachBatch(partial(_apply, target, wanted_id, table_format)), interval) as query:
+    each = partial(_apply, target, wanted_id, table_format)
+    with running(stream.foreachBatch(each), interval, progress) as query:
         has_ended = False
         while not has_ended:
             has_ended = bool(query.awaitTermination(POLL_S))

@@ -95,7 +95,7 @@ def _run(
         progress(_line(batch, arrived, lake, monotonic() - started))
 
     try:
-        with running(stream.foreachBatch(each), interval) as query:
+        with running(stream.foreachBatch(each), interval, progress) as query:
             while not query.awaitTermination(POLL_S):
                 if should_stop() and is_between_batches(query):
                     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -21,8 +21,13 @@ MOST_OFFSETS: Final = 2_000_000
 
 POLL_S: Final = 1
 """Seconds between two checks of a query."""
+MOST_STARTS: Final = 3
+"""How often a stream is started whose Python is slow to start on the server."""
+_SLOW_PYTHON: Final = "Python worker failed to connect back"
+"""Spark gives a server's Python ten seconds, which no setting changes (PythonWorkerFactory)."""
 _OURS: Final = re.compile(r"^kraft_wire\.[\w.]+: (.*)", re.MULTILINE)
 """The last line of the stack of a kraft-wire error."""
+_STACKS: Final = re.compile(r"\n\s*(=== Streaming Query|JVM stacktrace)")
 
 
 def stream_of(spark: SparkSession, source: Mapping[str, str], target: Path) -> DataStreamWriter:
@@ -32,15 +37,29 @@ def stream_of(spark: SparkSession, source: Mapping[str, str], target: Path) -> D
 
 
 @contextmanager
-def running(stream: DataStreamWriter, interval: str | None) -> Iterator[StreamingQuery]:
+def running(
+    stream: DataStreamWriter, interval: str | None, progress: Callable[[str], None]
+) -> Iterator[StreamingQuery]:
     """Run the stream; without an interval, it ends when everything that there is now has been read. Stops it
     on exit."""
     timed = stream.trigger(availableNow=True) if interval is None else stream.trigger(processingTime=interval)
-    query = timed.start()
+    query = _start(timed, progress)
     try:
         yield query
     finally:
         query.stop()
+
+
+def _start(stream: DataStreamWriter, progress: Callable[[str], None]) -> StreamingQuery:
+    """Start the stream, again if Python was slow on a busy server: no batch has begun then."""
+    for start in range(1, MOST_STARTS):
+        try:
+            return stream.start()
+        except PySparkException as error:
+            if _SLOW_PYTHON not in str(error):
+                raise
+            progress(f"Python is slow to start where Spark runs; attempt {start + 1} of {MOST_STARTS}")
+    return stream.start()
 
 
 def is_between_batches(query: StreamingQuery) -> bool:
@@ -53,7 +72,7 @@ def failed(target: Path, error: PySparkException) -> LakeError:
     """Return why the stream failed, without the stacks of Python and Java that Spark adds."""
     text = str(error)
     ours = _OURS.findall(text)
-    why = ours[-1] if ours else text.partition("\n=== Streaming Query")[0]
+    why = ours[-1] if ours else _STACKS.split(text)[0]
     return LakeError(f"{target}: the stream that fills it failed: {why}")
 
 
