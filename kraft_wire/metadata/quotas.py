@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from kraft_wire.metadata.journal import Journal
 from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
 
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+
 QuotaEntity = tuple[tuple[str, str | None], ...]
-"""Pairs of entity type ("user", "client-id", "ip") and name, sorted by type. The name None is the type's
+"""Pairs of entity type (USER, CLIENT_ID, IP) and name, sorted by type. The name None is the type's
 default."""
+
+
+def quota_entity(names: Mapping[str, str | None]) -> QuotaEntity:
+    """Return the entity whose parts have these names, by type."""
+    return tuple([(kind, names[kind]) for kind in sorted(names)])
 
 
 class ClientQuotas:
@@ -26,8 +36,7 @@ class ClientQuotas:
 
     def replay(self, record: ClientQuotaRecord, offset: int) -> None:
         """Set or remove one quota of an entity."""
-        names = {part.entity_type: part.entity_name for part in record.entity}
-        entity = tuple([(kind, names[kind]) for kind in sorted(names)])
+        entity = quota_entity({part.entity_type: part.entity_name for part in record.entity})
         values = dict(self._values.get(entity, {}))
         if record.remove:
             values.pop(record.key, None)

@@ -20,6 +20,11 @@ class ScramMechanism(IntEnum):
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
 
+    @property
+    def kafka_name(self) -> str:
+        """The name that Kafka's tools have for it, such as SCRAM-SHA-256."""
+        return self.name.replace("_", "-")
+
 
 class ScramCredential(msgspec.Struct, frozen=True, gc=False):
     """A user's credential for SCRAM. It is secret, so it is never printed."""

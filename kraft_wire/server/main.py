@@ -108,7 +108,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
             nursery.start_soon(watch.run)
             nursery.start_soon(watch_files, store.check_files)
             nursery.start_soon(owner.peers.keep_warm, lambda: _close_peers(node), owner.known_peers)
-            nursery.start_soon(warm_up, owner.settled, apis)
+            nursery.start_soon(warm_up, owner.settled)
             nursery.start_soon(_serve_http, http_bound, monitor, owner)
             if export is not None:
                 nursery.start_soon(_export, export, node, owner)

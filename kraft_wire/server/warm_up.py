@@ -16,7 +16,6 @@ from typing import Final
 import trio
 
 from kraft_wire import controller, metadata
-from kraft_wire.controller.decision.api_table import ApiTable
 
 AFTER_SECONDS: Final = 0.25
 """The delay after which requests that waited for the controller have been answered."""
@@ -24,7 +23,7 @@ SWITCH_SECONDS: Final = 0.0005
 """While modules are imported, the event loop gets the interpreter after this time instead of 5 ms."""
 
 
-async def warm_up(settled: trio.Event, apis: ApiTable) -> None:
+async def warm_up(settled: trio.Event) -> None:
     """Wait until the controller is active or follows one, then import numpy and the handlers in a thread.
 
     Python's full garbage collections leave out from then on what exists, which is mostly modules: with it,
@@ -33,7 +32,7 @@ async def warm_up(settled: trio.Event, apis: ApiTable) -> None:
     await settled.wait()
     await trio.sleep(AFTER_SECONDS)
     with _frequent_switches():
-        await trio.to_thread.run_sync(_import_handlers, apis)
+        await trio.to_thread.run_sync(_import_handlers)
     gc.freeze()
 
 
@@ -47,11 +46,8 @@ def _frequent_switches() -> Iterator[None]:
         sys.setswitchinterval(usual)
 
 
-def _import_handlers(apis: ApiTable) -> None:
-    """Import all that decides or replays, numpy among it, and the modules of the handlers."""
+def _import_handlers() -> None:
+    """Import all that decides or replays, numpy among it."""
     for package in (controller, metadata):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for api in apis:
-        if api.load_handler is not None:
-            api.load_handler()

@@ -76,16 +76,15 @@ def read_first_items(
     """
     request = cls()
     keys = {items.array: items.keys for items in named}
+    fields = [field for field in cls.FIELDS if field.is_present(version) and not field.is_tagged(version)]
+    last = max((place for place, field in enumerate(fields) if field.name in keys), default=-1)
     walk = Walk(cls.NAME, data, limit)
     try:
-        for field in cls.FIELDS:
-            if not field.is_present(version) or field.is_tagged(version):
-                continue
+        for field in fields[: last + 1]:
             if field.name in keys:
                 found: list[Any] = []
                 setattr(request, field.name, found)
                 _read_items(walk, field, version, pos, keys[field.name], found)
-                break
             pos = step_over(field, version)(walk, pos)
     except (ProtocolError, IndexError, VarintTooLong):
         pass

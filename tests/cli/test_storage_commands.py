@@ -14,6 +14,7 @@ from kraft_wire.log.snapshot import verify_snapshot
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.uuid import Uuid
@@ -123,6 +124,14 @@ def test_release_and_features(controller_file: Path, tmp_path: Path) -> None:
     }
 
 
+def test_users_are_records_after_the_features(controller_file: Path, tmp_path: Path) -> None:
+    user = "SCRAM-SHA-512=[name=alice,password=secret]"
+    assert storage_format(controller_file, "--standalone", "--add-scram", user) == 0
+    _, records = checkpoint(tmp_path / "data")
+    assert isinstance(records[-1], UserScramCredentialRecord) and records[-1].name == "alice"
+    assert all(isinstance(record, FeatureLevelRecord) for record in records[:-1])
+
+
 def test_a_broker_gets_its_identity_only(broker_file: Path, tmp_path: Path) -> None:
     assert storage_format(broker_file) == 0
     assert [path.name for path in (tmp_path / "broker").iterdir()] == ["meta.properties"]
@@ -198,7 +207,8 @@ def test_another_cluster_s_folder_is_not_touched(
             2,
             "eligible.leader.replicas.version 1 needs metadata.version 23",
         ),
-        (("-s", "-S", "SCRAM-SHA-256=[name=a,password=b]"), 1, "--add-scram is not supported yet"),
+        (("-s", "-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]"), 2, "needs metadata.version 3.5-IV2"),
+        (("-s", "-S", "PLAIN=[name=a,password=b]"), 2, "begins with a mechanism, SCRAM-SHA-256 or"),
         (("-s", "-t", ""), 2, "--cluster-id '' is not an id"),
     ],
 )

@@ -6,7 +6,11 @@ from typing import Final
 
 from kraft_wire.log.files import CLUSTER_METADATA, CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import alter_client_quotas_request as quotas
+from kraft_wire.protocol.messages import alter_configs_request as alter_configs
+from kraft_wire.protocol.messages import alter_partition_reassignments_request as reassignments
 from kraft_wire.protocol.messages import alter_partition_request as alter_partition
+from kraft_wire.protocol.messages import alter_user_scram_credentials_request as scram
 from kraft_wire.protocol.messages import assign_replicas_to_dirs_request as assign
 from kraft_wire.protocol.messages import broker_registration_request as registration
 from kraft_wire.protocol.messages import describe_quorum_request as describe_quorum
@@ -38,6 +42,10 @@ from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+)
+from kraft_wire.protocol.messages.list_partition_reassignments_request import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
 )
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
@@ -114,6 +122,16 @@ ERROR_SAMPLES: Final[tuple[Message, ...]] = (
             DescribeConfigsResource(resource_type=4, resource_name="", configuration_keys=("a", "b")),
         ]
     ),
+    alter_configs.AlterConfigsRequest(
+        resources=[
+            alter_configs.AlterConfigsResource(
+                resource_type=2,
+                resource_name="orders",
+                configs=[alter_configs.AlterableConfig(name="retention.ms", value="1")],
+            ),
+            alter_configs.AlterConfigsResource(resource_type=4, resource_name="1"),
+        ]
+    ),
     CreatePartitionsRequest(
         topics=[
             CreatePartitionsTopic(name="orders", count=9),
@@ -132,6 +150,35 @@ ERROR_SAMPLES: Final[tuple[Message, ...]] = (
             ),
             AlterConfigsResource(resource_type=4, resource_name="1"),
         ]
+    ),
+    reassignments.AlterPartitionReassignmentsRequest(
+        topics=[
+            reassignments.ReassignableTopic(
+                "orders",
+                [
+                    reassignments.ReassignablePartition(0, (1, 2)),
+                    reassignments.ReassignablePartition(3, None),
+                ],
+            ),
+            reassignments.ReassignableTopic("invoices", [reassignments.ReassignablePartition(1, (2,))]),
+        ]
+    ),
+    ListPartitionReassignmentsRequest(topics=[ListPartitionReassignmentsTopics("orders", (0, 2))]),
+    quotas.AlterClientQuotasRequest(
+        entries=[
+            quotas.EntryData(
+                entity=[quotas.EntityData("user", "ann"), quotas.EntityData("client-id", None)],
+                ops=[quotas.OpData("producer_byte_rate", 5.0)],
+            ),
+            quotas.EntryData(entity=[quotas.EntityData("ip", None)]),
+        ]
+    ),
+    scram.AlterUserScramCredentialsRequest(
+        deletions=[scram.ScramCredentialDeletion("ann", 1)],
+        upsertions=[
+            scram.ScramCredentialUpsertion("bob", 1, 4096, b"salt", b"secret"),
+            scram.ScramCredentialUpsertion("eve", 2, 4096, b"salt", b"secret"),
+        ],
     ),
     vote.VoteRequest(cluster_id="c", topics=[vote.TopicData(CLUSTER_METADATA, [vote.PartitionData()])]),
     describe_quorum.DescribeQuorumRequest(

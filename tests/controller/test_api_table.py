@@ -25,7 +25,8 @@ FOR_CONSUMERS = {"Metadata", "ListOffsets", "Produce"}
 FORWARDABLE = {
     "CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "IncrementalAlterConfigs",
     "DescribeQuorum", "UnregisterBroker", "AllocateProducerIds", "AddRaftVoter", "RemoveRaftVoter",
-    "UpdateFeatures", "UnregisterController",
+    "UpdateFeatures", "UnregisterController", "AlterConfigs", "AlterClientQuotas",
+    "AlterUserScramCredentials", "AlterPartitionReassignments", "ListPartitionReassignments",
 }  # fmt: skip
 WITH_HANDLER = {AnsweredBy.ACTIVE_CONTROLLER, AnsweredBy.ANY_CONTROLLER}
 ERROR_ANSWERS = json.loads((Path(__file__).parent / "decision" / "error_answers.json").read_text())

@@ -76,17 +76,23 @@ def test_a_low_limit_is_for_clients_only(api: Api) -> None:
 
 
 GROW_WITH_THE_CLUSTER = {
+    "AlterClientQuotas",
+    "AlterConfigs",
     "AlterPartition",
+    "AlterPartitionReassignments",
+    "AlterUserScramCredentials",
     "AssignReplicasToDirs",
     "CreatePartitions",
     "CreateTopics",
     "DeleteTopics",
     "DescribeConfigs",
+    "DescribeUserScramCredentials",
     "ElectLeaders",
     "Envelope",
     "Fetch",
     "IncrementalAlterConfigs",
     "ListOffsets",
+    "ListPartitionReassignments",
     "Metadata",
     "Produce",
 }

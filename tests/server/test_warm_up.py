@@ -13,7 +13,6 @@ import pytest
 import trio
 
 import kraft_wire
-from kraft_wire.controller.decision.api_table import AnsweredBy, AnyHandler, Api, ApiTable
 from kraft_wire.controller.node.effects import Activated
 from kraft_wire.raft.effects import RoleChanged
 from kraft_wire.raft.roles import Role
@@ -21,36 +20,31 @@ from kraft_wire.server import warm_up
 from tests.server.test_owner import owner_of
 
 
-def _unused(*arguments: object) -> Never:
-    raise AssertionError("it is loaded, not called")
-
-
 async def test_handlers_are_imported_when_the_node_has_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm_up, "AFTER_SECONDS", 0)
     loaded: list[float] = []
 
-    def load() -> AnyHandler:
+    def walk(*arguments: object) -> list[Never]:
         loaded.append(sys.getswitchinterval())
-        return _unused
+        return []
 
-    apis = ApiTable([Api("CreateTopics", 2, 7, AnsweredBy.ACTIVE_CONTROLLER, load)])
+    monkeypatch.setattr(warm_up, "walk_packages", walk)
     settled, usual = trio.Event(), sys.getswitchinterval()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(warm_up.warm_up, settled, apis)
+        nursery.start_soon(warm_up.warm_up, settled)
         await trio.testing.wait_all_tasks_blocked()
         assert loaded == []
         settled.set()
     gc.unfreeze()
-    assert loaded == [pytest.approx(warm_up.SWITCH_SECONDS)]
+    assert loaded == [pytest.approx(warm_up.SWITCH_SECONDS)] * 2  # the controller and the metadata
     assert sys.getswitchinterval() == usual
 
 
 def test_no_decision_has_to_import_a_module_later() -> None:
     program = """
 import sys
-from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.server import warm_up
-warm_up._import_handlers(CONTROLLER_APIS)
+warm_up._import_handlers()
 print(*sys.modules)
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -68,7 +62,7 @@ async def test_full_garbage_collections_leave_out_what_stays(monkeypatch: pytest
     settled.set()
     gc.unfreeze()
     try:
-        await warm_up.warm_up(settled, ApiTable([]))
+        await warm_up.warm_up(settled)
         assert gc.get_freeze_count() > 10_000
     finally:
         gc.unfreeze()

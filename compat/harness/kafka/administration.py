@@ -1,4 +1,4 @@
-"""Administer a cluster with Kafka's tools, in the ways that so far only Java's controller supports."""
+"""Administer a cluster with Kafka's tools. ACLs, tokens and features need Java's controller so far."""
 
 from __future__ import annotations
 

@@ -87,12 +87,12 @@ def test_what_kraft_wire_lacks_is_seen_in_the_settings_and_in_the_metadata(
     quorum.start()
     quorum.leader()
     quorum.start_brokers(1)
-    quota = ("--add-config", "producer_byte_rate=1024", "--entity-type", "clients", "--entity-name", "x")
-    tools.configs(quorum.bootstrap, "--alter", *quota)
+    acl = ("--topic", "orders", "--allow-principal", "User:alice", "--operation", "read")
+    tools.admin("AclCommand", quorum.bootstrap, "--add", *acl)
     report = check(quorum, "kraft-wire", with_files=False)
     (problem,) = findings(report)
     assert problem["node"] == "controller 100"
     assert "the settings that it runs with: authorizer.class.name is not supported" in problem["what"]
     notes = [finding["what"] for finding in findings(report, "note")]
-    assert any(text.startswith("client quotas: 1; ") for text in notes)
-    assert any("CreateAcls" in text and "AlterPartitionReassignments" in text for text in notes)
+    assert any(text.startswith("ACLs: 1; ") for text in notes)
+    assert any("CreateAcls" in text and "CreateDelegationToken" in text for text in notes)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, UsageError, complain
 from kraft_wire.cli.storage.formatting import format_node
+from kraft_wire.cli.storage.scram_users import scram_records
 from kraft_wire.cli.storage.versions import parse_feature_level
 from kraft_wire.metadata.errors import FeatureError
 from kraft_wire.metadata.features.metadata_version import LATEST_PRODUCTION, name_of, parse_release_version
@@ -70,19 +71,18 @@ def storage_format(
         Skip folders that are already formatted, instead of failing. They keep what they have, also their
         directory ids.
     add_scram
-        Not supported yet.
+        A user that the cluster starts with: SCRAM-SHA-512=[name=alice,password=a-secret]. Besides password
+        there are iterations, salt and saltedpassword. Can be given several times. Give all controllers the
+        same users: the first active one writes those that it was formatted with.
     """
-    if add_scram:
-        raise CommandError(
-            "--add-scram is not supported yet, and SCRAM users of a running cluster can't be changed either"
-        )
     _check_cluster_id(cluster_id)
     node = load_node_config(config)
     voters = _initial_voters(node, standalone, initial_controllers, no_initial_controllers)
     _warn_if_it_is_no_voter(node, voters)
     levels = _levels(node, release_version, feature)
     _warn_of_an_odd_cluster_id(cluster_id)
-    formatted = format_node(node, cluster_id, levels, voters, ignore_formatted=ignore_formatted)
+    users = scram_records(add_scram, levels[METADATA_VERSION])
+    formatted = format_node(node, cluster_id, levels, voters, users, ignore_formatted=ignore_formatted)
     _report(node, formatted, levels, voters)
     if initial_controllers is not None and Path(node.metadata_log_dir) not in formatted:
         _warn_of_another_directory_id(node, voters)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Never, Protocol, TypeVar
 
 import msgspec
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from kraft_wire.security.authorization import Resource
 
 _KEYS: Final = {api_name(key): key for key in (*API_KEYS, *OWN_API_KEYS)}
+
+CONTROLLER: Final = "kraft_wire.controller"
 
 SMALL_REQUEST_BYTES: Final = 1024 * 1024
 """The most bytes of a request that doesn't grow with the cluster. A thousand listeners or log directories
@@ -69,18 +72,20 @@ class Api(msgspec.Struct, frozen=True):
 
     ``name`` is Kafka's, such as "CreateTopics", or that of an API of ours. ``requires`` is the permission
     that the whole request needs: the node checks it. Handlers check the permissions of single items
-    themselves. ``load_handler`` imports the module of the handler, so that it is loaded with the first
-    request only. ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an
-    Envelope. An API ``reads_in_pieces`` if its handler changes nothing and may take several steps. It
-    ``searches_log`` if the log is read for a request. A request may have ``entries_factor`` times the entries
-    of other requests. A request that ``is_small`` concerns single nodes and doesn't grow with the cluster.
+    themselves. ``module`` has the function ``handle`` that answers; its name is relative to CONTROLLER. It is
+    imported for the first request only: starting a controller is mostly importing modules.
+
+    ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API
+    ``reads_in_pieces`` if its handler changes nothing and may take several steps. It ``searches_log`` if the
+    log is read for a request. A request may have ``entries_factor`` times the entries of other requests. A
+    request that ``is_small`` concerns single nodes and doesn't grow with the cluster.
     """
 
     name: str
     min_version: int
     max_version: int
     answered_by: AnsweredBy
-    load_handler: Callable[[], AnyHandler] | None = None
+    module: str = ""
     requires: tuple[AclOperation, Resource] | None = None
     is_forwardable: bool = False
     reads_in_pieces: bool = False
@@ -162,9 +167,10 @@ class Api(msgspec.Struct, frozen=True):
 
         Raises LookupError if the API has no handler.
         """
-        if self.load_handler is None:
+        if not self.module:
             raise LookupError(f"{self.name} is answered by {self.answered_by.value}, not by a handler")
-        return self.load_handler()
+        handler: AnyHandler = import_module(f"{CONTROLLER}.{self.module}").handle
+        return handler
 
     def decide(self, state: ControllerState, request: Message, version: int, context: Context) -> Result:
         """Return the handler's decision. Raises ApiError if the whole request fails."""

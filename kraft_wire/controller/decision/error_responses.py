@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
@@ -21,10 +21,11 @@ from kraft_wire.protocol.schema import Field, Structure
 class ItemErrors(msgspec.Struct, frozen=True):
     """One error for each requested item.
 
-    The items of the request's array ``asked`` are answered in the response's array ``answered``. ``keys`` are
-    the fields that say which item it is, and have the same name in both; an item that is a plain value goes
-    into the one key. ``nested`` are the items inside an item. ``constants`` are fields that an error sets to
-    something other than their default.
+    The items of the request's array ``asked`` are answered in the response's array ``answered``, after those
+    of another array that are answered there, too. ``keys`` are the fields that say which item it is;
+    ``renamed`` has those that have another name in the response. An item that is a plain value goes into the
+    one key. ``nested`` are the items inside an item. ``constants`` are fields that an error sets to something
+    other than their default.
     """
 
     asked: str
@@ -32,6 +33,7 @@ class ItemErrors(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     nested: ItemErrors | None = None
     constants: Mapping[str, int] = {}
+    renamed: Mapping[str, str] = {}
 
 
 class ErrorForm(msgspec.Struct, frozen=True):
@@ -69,7 +71,8 @@ def failed_response(
     for items in form.items:
         if _field(type(request), items.asked).is_present(version):
             failed = _failed_items(response_class, request, items, version, code, message)
-            setattr(response, items.answered, list(islice(failed, most_items)))
+            answers = chain(getattr(response, items.answered), failed)
+            setattr(response, items.answered, list(islice(answers, most_items)))
     if form.own_versions and code is ErrorCode.UNSUPPORTED_VERSION:
         setattr(response, form.own_versions, [_item_class(response_class, form.own_versions)(*own)])
     return response
@@ -85,7 +88,7 @@ def _failed_items(
 ) -> Iterator[Structure]:
     item_class = _item_class(response_class, items.answered)
     for asked in getattr(request, items.asked) or ():
-        keys = _keys_of(asked, items.keys)
+        keys = _keys_of(asked, items)
         if not _has_form(item_class, keys, version):
             continue
         item = item_class(**keys, **_error_fields(item_class, version, code, message), **items.constants)
@@ -95,10 +98,11 @@ def _failed_items(
         yield item
 
 
-def _keys_of(asked: object, keys: tuple[str, ...]) -> dict[str, object]:
+def _keys_of(asked: object, items: ItemErrors) -> dict[str, object]:
+    """Return the fields of the response that say which item it is."""
     if isinstance(asked, Structure):
-        return {key: getattr(asked, key) for key in keys}
-    (key,) = keys
+        return {items.renamed.get(key, key): getattr(asked, key) for key in items.keys}
+    (key,) = items.keys
     return {key: asked}
 
 

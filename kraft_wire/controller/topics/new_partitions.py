@@ -15,6 +15,7 @@ from kraft_wire.controller.decision.records import (
     VersionedRecord,
 )
 from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.partitions.manual_assignment import why_not_assignable
 from kraft_wire.controller.topics.placement import Assignment, Assignments
 from kraft_wire.metadata.features.metadata_version import partition_record_version
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -82,16 +83,9 @@ def check_assignment(
 def _assignment_problem(
     view: ClusterView, broker_ids: Sequence[int], replication_factor: int | None
 ) -> str | None:
-    if not broker_ids:
-        return "names no broker"
-    for broker_id in broker_ids:
-        registration = view.state.metadata.brokers.get(broker_id)
-        if registration is None:
-            return f"names broker {broker_id}, which is not registered"
-        if not registration.has_uncordoned_directory:
-            return f"names broker {broker_id}, which has only cordoned log directories"
-    if len(set(broker_ids)) != len(broker_ids):
-        return "names a broker more than once"
+    problem = why_not_assignable(view.state, broker_ids)
+    if problem is not None:
+        return problem
     if replication_factor is not None and len(broker_ids) != replication_factor:
         return f"has {len(broker_ids)} replicas; other partitions of the topic have {replication_factor}"
     if view.active.isdisjoint(broker_ids):

@@ -117,9 +117,16 @@ class Partitions:
         """Return the partitions whose ISR contains this broker."""
         return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))
 
+    def reassigning(self) -> list[PartitionRef]:
+        """Return the partitions that are being reassigned, by topic."""
+        return [PartitionRef(topic.id, index) for topic, index in self._reassigning()]
+
     def count_reassigning(self) -> int:
         """Return the number of partitions that are being reassigned."""
-        return len(self._rare.find(lambda rare: rare.adding_replicas or rare.removing_replicas))
+        return len(self._reassigning())
+
+    def _reassigning(self) -> list[tuple[TopicRows, int]]:
+        return self._rare.find(lambda rare: rare.adding_replicas or rare.removing_replicas)
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 

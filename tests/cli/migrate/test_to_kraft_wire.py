@@ -8,10 +8,8 @@ import pytest
 
 from kraft_wire.cli.quorum.migrate.facts import CLUSTER, Usage
 from kraft_wire.cli.quorum.migrate.to_kraft_wire import judge
-from kraft_wire.protocol.messages.alter_partition_reassignments_request import (
-    AlterPartitionReassignmentsRequest,
-)
 from kraft_wire.protocol.messages.create_acls_request import CreateAclsRequest
+from kraft_wire.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from tests.cli.migrate.samples import (
     BOOTSTRAP,
@@ -94,36 +92,25 @@ def test_metadata_that_kraft_wire_can_not_replay_is_in_the_way() -> None:
     assert not verdict.is_blocked
 
 
-@pytest.mark.parametrize(
-    ("usage", "text"),
-    [
-        (Usage(reassigning=2), "partitions being reassigned: 2; kraft-wire completes that"),
-        (Usage(tokens=3), "delegation tokens: 3; kraft-wire can't renew or make them"),
-    ],
-)
-def test_what_would_break_is_in_the_way(usage: Usage, text: str) -> None:
-    ((node, found),) = texts(judge(quorum(usage=usage)))
-    assert (node, found.startswith(text)) == (CLUSTER, True)
+def test_delegation_tokens_are_in_the_way() -> None:
+    ((node, found),) = texts(judge(quorum(usage=Usage(tokens=3))))
+    assert node == CLUSTER and found.startswith("delegation tokens: 3; kraft-wire can't renew or make them")
 
 
-def test_what_only_can_not_be_changed_is_a_note() -> None:
-    verdict = judge(quorum(usage=Usage(acls=1, quotas=2, scram_users=3)))
+def test_acls_which_only_can_not_be_changed_are_a_note() -> None:
+    verdict = judge(quorum(usage=Usage(acls=1)))
     assert not verdict.is_blocked
-    assert [text.partition(";")[0] for _, text in texts(verdict, "note")] == [
-        "ACLs: 1",
-        "client quotas: 2",
-        "SCRAM credentials: 3",
-    ]
+    assert [text.partition(";")[0] for _, text in texts(verdict, "note")] == ["ACLs: 1"]
 
 
 def test_requests_that_are_not_served_are_named() -> None:
-    lost = {AlterPartitionReassignmentsRequest.API_KEY, CreateAclsRequest.API_KEY}
+    lost = {CreateDelegationTokenRequest.API_KEY, CreateAclsRequest.API_KEY}
     apis = JAVA_APIS | lost | {SaslHandshakeRequest.API_KEY}
     verdict = judge(quorum(*with_one(controller(1, apis=apis))))
     assert texts(verdict, "note") == [
         (
             CLUSTER,
-            "while kraft-wire leads, these requests aren't served: CreateAcls, AlterPartitionReassignments",
+            "while kraft-wire leads, these requests aren't served: CreateAcls, CreateDelegationToken",
         )
     ]
 

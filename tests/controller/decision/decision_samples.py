@@ -6,9 +6,16 @@ from collections.abc import Callable
 from typing import Final
 
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import alter_client_quotas_request as quotas
+from kraft_wire.protocol.messages import alter_configs_request as alter_configs
+from kraft_wire.protocol.messages import alter_partition_reassignments_request as reassignments
 from kraft_wire.protocol.messages import alter_partition_request as alter_partition
 from kraft_wire.protocol.messages import assign_replicas_to_dirs_request as assign
 from kraft_wire.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from kraft_wire.protocol.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.controller_registration_request import (
     ControllerRegistrationRequest,
@@ -25,11 +32,18 @@ from kraft_wire.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from kraft_wire.protocol.messages.describe_user_scram_credentials_request import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+)
+from kraft_wire.protocol.messages.list_partition_reassignments_request import (
+    ListPartitionReassignmentsRequest,
 )
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.produce_request import (
@@ -90,6 +104,30 @@ def _alter_configs(name: str, value: str) -> Sample:
     return lambda cluster: IncrementalAlterConfigsRequest(resources=[resource])
 
 
+def _replace_configs(name: str, value: str) -> Sample:
+    resource = alter_configs.AlterConfigsResource(
+        resource_type=2,
+        resource_name=name,
+        configs=[alter_configs.AlterableConfig(name="retention.ms", value=value)],
+    )
+    return lambda cluster: alter_configs.AlterConfigsRequest(resources=[resource])
+
+
+def _reassign(topic: str, replicas: tuple[int, ...] | None) -> Sample:
+    target = reassignments.ReassignableTopic(topic, [reassignments.ReassignablePartition(0, replicas)])
+    return lambda cluster: reassignments.AlterPartitionReassignmentsRequest(topics=[target])
+
+
+def _quota(value: float) -> Sample:
+    entry = quotas.EntryData([quotas.EntityData("user", "ann")], [quotas.OpData("producer_byte_rate", value)])
+    return lambda cluster: quotas.AlterClientQuotasRequest([entry])
+
+
+def _credential(iterations: int) -> Sample:
+    upsertion = ScramCredentialUpsertion("ann", 1, iterations, b"salt", b"salted password")
+    return lambda cluster: AlterUserScramCredentialsRequest(upsertions=[upsertion])
+
+
 def _alter_partition(isr: tuple[int, ...], epoch_change: int = 0) -> Sample:
     def make(cluster: SampleCluster) -> Message:
         partition = cluster.partition(cluster.orders)
@@ -148,9 +186,15 @@ SUCCEEDING: Final[dict[str, tuple[Sample, ...]]] = {
     "CreateTopics": (lambda cluster: CreateTopicsRequest(topics=[new_topic("new", partitions=3, factor=2)]),),
     "DeleteTopics": (lambda cluster: DeleteTopicsRequest(topics=[DeleteTopicState(name="orders")]),),
     "DescribeConfigs": (lambda cluster: DescribeConfigsRequest([DescribeConfigsResource(2, "orders")]),),
+    "AlterConfigs": (_replace_configs("orders", "1000"),),
     "CreatePartitions": (
         lambda cluster: CreatePartitionsRequest(topics=[CreatePartitionsTopic("orders", 4, None)]),
     ),
+    "AlterPartitionReassignments": (_reassign("orders", (2, 1, 0)),),
+    "ListPartitionReassignments": (lambda cluster: ListPartitionReassignmentsRequest(topics=None),),
+    "AlterClientQuotas": (_quota(1000.0),),
+    "DescribeUserScramCredentials": (lambda cluster: DescribeUserScramCredentialsRequest(None),),
+    "AlterUserScramCredentials": (_credential(4096),),
     "ElectLeaders": (lambda cluster: ElectLeadersRequest(0, [TopicPartitions("moved", (0,))]),),
     "IncrementalAlterConfigs": (_alter_configs("orders", "1000"),),
     "AlterPartition": (_alter_partition((0,)),),
@@ -192,9 +236,16 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
         lambda cluster: DescribeConfigsRequest([DescribeConfigsResource(2, "missing")]),
         lambda cluster: DescribeConfigsRequest([DescribeConfigsResource(3, "orders")]),
     ),
+    "AlterConfigs": (_replace_configs("missing", "1000"), _replace_configs("orders", "no number")),
     "CreatePartitions": (
         lambda cluster: CreatePartitionsRequest(topics=[CreatePartitionsTopic("orders", 1, None)]),
     ),
+    "AlterPartitionReassignments": (_reassign("missing", (0,)), _reassign("orders", None)),
+    "AlterClientQuotas": (_quota(-1.0),),
+    "DescribeUserScramCredentials": (
+        lambda cluster: DescribeUserScramCredentialsRequest([UserName("missing")]),
+    ),
+    "AlterUserScramCredentials": (_credential(1),),
     "ElectLeaders": (
         lambda cluster: ElectLeadersRequest(0, [TopicPartitions("missing", (0,))]),
         lambda cluster: ElectLeadersRequest(7, None),
@@ -211,4 +262,4 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
     "UpdateFeatures": (_features("metadata.version", 1), _features("missing", 1)),
     "UnregisterController": (lambda cluster: UnregisterControllerRequest(controller_id=9),),
 }
-"""Requests by API that fail as a whole or for one item."""
+"""Requests by API that fail as a whole or for one item. ListPartitionReassignments never does."""

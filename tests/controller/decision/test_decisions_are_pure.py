@@ -83,8 +83,8 @@ def _error_codes(response: object) -> Iterator[int]:
 
 
 def test_every_handler_has_samples() -> None:
-    with_handler = {api.name for api in CONTROLLER_APIS if api.load_handler is not None}
-    assert FAILING.keys() == with_handler
+    with_handler = {api.name for api in CONTROLLER_APIS if api.module}
+    assert FAILING.keys() == with_handler - {"ListPartitionReassignments"}
     assert SUCCEEDING.keys() == with_handler - {"Produce"}
 
 

@@ -9,13 +9,21 @@ from typing import Any
 
 import pytest
 
-from kraft_wire.controller.config_apis import incremental_alter_configs
+from kraft_wire.controller.clients import alter_client_quotas, alter_user_scram_credentials
+from kraft_wire.controller.config_apis import alter_configs, config_changes, incremental_alter_configs
 from kraft_wire.controller.config_apis.operation import Operation
 from kraft_wire.controller.decision import item_work
 from kraft_wire.controller.topics import create_partitions, create_topics, delete_topics
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import alter_client_quotas_request as quotas_request
+from kraft_wire.protocol.messages import alter_configs_request as configs_request
+from kraft_wire.protocol.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
 from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -52,7 +60,9 @@ SIZES: list[tuple[ModuleType, str]] = [
     (create_topics, "TOPICS_PER_PIECE"),
     (create_partitions, "TOPICS_PER_PIECE"),
     (delete_topics, "TOPICS_PER_PIECE"),
-    (incremental_alter_configs, "RESOURCES_PER_PIECE"),
+    (config_changes, "RESOURCES_PER_PIECE"),
+    (alter_client_quotas, "ENTITIES_PER_PIECE"),
+    (alter_user_scram_credentials, "USERS_PER_PIECE"),
 ]
 Case = tuple[ModuleType, Message, int]
 
@@ -130,23 +140,64 @@ def alteration(random: Random) -> Case:
     )
 
 
+def replacement(random: Random) -> Case:
+    resources = []
+    for name in [*chosen(random), "0", "1", "9"]:
+        configs = [configs_request.AlterableConfig(*pair) for pair in random.sample(SETTINGS, 2)]
+        kind = ResourceType.TOPIC if name in NAMES else random.choice([2, 4, 8, 16, 77])
+        resources.append(configs_request.AlterConfigsResource(int(kind), name, configs))
+    return (
+        alter_configs,
+        configs_request.AlterConfigsRequest(resources, validate_only=random.random() < 0.2),
+        2,
+    )
+
+
+def quotas(random: Random) -> Case:
+    entries = []
+    for name in chosen(random):
+        kind = random.choice(["user", "user", "client-id", "ip", "group"])
+        ops = [quotas_request.OpData(key, random.randint(0, 3)) for key in ("producer_byte_rate", "no.key")]
+        entity = [quotas_request.EntityData(kind, name)]
+        entries.append(quotas_request.EntryData(entity, ops[: random.randint(1, 2)]))
+    request = quotas_request.AlterClientQuotasRequest(entries, validate_only=random.random() < 0.2)
+    return alter_client_quotas, request, 1
+
+
+def credentials(random: Random) -> Case:
+    users = chosen(random)
+    deletions = [ScramCredentialDeletion(user, 1) for user in users[:2]]
+    upsertions = [
+        ScramCredentialUpsertion(user, random.randint(0, 2), 4095 + random.randint(0, 2), b"salt", b"salted")
+        for user in users[2:]
+    ]
+    return alter_user_scram_credentials, AlterUserScramCredentialsRequest(deletions, upsertions), 0
+
+
 def shown(cluster: TopicCluster) -> dict[str, object]:
     """What clients see of the topics; their ids are drawn, and pieces may draw others."""
     metadata = cluster.metadata
-    return {
-        topic.name: (
-            [
-                (partition.replicas, partition.leader, partition.isr)
-                for _, partition in metadata.partitions.indexed(topic.id)
-            ],
-            dict(metadata.configs.get(ResourceType.TOPIC, topic.name)),
-        )
-        for topic in metadata.topics
-    } | {
-        f"{kind.name} {name}": dict(metadata.configs.get(kind, name))
-        for kind in ResourceType
-        for name in ("0", "1", "9", "/", "__cluster_metadata")
-    }
+    return (
+        {
+            topic.name: (
+                [
+                    (partition.replicas, partition.leader, partition.isr)
+                    for _, partition in metadata.partitions.indexed(topic.id)
+                ],
+                dict(metadata.configs.get(ResourceType.TOPIC, topic.name)),
+            )
+            for topic in metadata.topics
+        }
+        | {
+            f"{kind.name} {name}": dict(metadata.configs.get(kind, name))
+            for kind in ResourceType
+            for name in ("0", "1", "9", "/", "__cluster_metadata")
+        }
+        | {
+            "quotas": dict(metadata.quotas.by_entity),
+            "credentials": dict(metadata.scram.by_user),
+        }
+    )
 
 
 def without_ids(response: Any) -> Any:
@@ -162,7 +213,7 @@ def set_sizes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 
 @pytest.mark.parametrize("most_records", [10_000, FEW_RECORDS], ids=["many records", "few records"])
-@pytest.mark.parametrize("make", [creation, addition, deletion, alteration])
+@pytest.mark.parametrize("make", [creation, addition, deletion, alteration, replacement, quotas, credentials])
 def test_pieces_come_to_the_same_as_the_whole(
     make: Callable[[Random], Case], most_records: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +311,7 @@ def test_one_resource_that_does_not_fit_into_a_batch_is_refused(monkeypatch: pyt
 
 def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short request may append to long lists, or take items out of them."""
-    monkeypatch.setattr(incremental_alter_configs, "CHARS_PER_PIECE", 100)
+    monkeypatch.setattr(config_changes, "CHARS_PER_PIECE", 100)
     cluster = TopicCluster(*BROKERS)
     key = "ssl.cipher.suites"
     for name in ("0", "1"):
@@ -270,7 +321,7 @@ def test_long_values_that_are_changed_are_work_too(monkeypatch: pytest.MonkeyPat
     ]
     request = IncrementalAlterConfigsRequest(resources=resources, validate_only=True)
     assert decide(cluster, incremental_alter_configs, request, 1)[1] == 2
-    monkeypatch.setattr(incremental_alter_configs, "CHARS_PER_PIECE", 200)
+    monkeypatch.setattr(config_changes, "CHARS_PER_PIECE", 200)
     assert decide(cluster, incremental_alter_configs, request, 1)[1] == 1
 
 

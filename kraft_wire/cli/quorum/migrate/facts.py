@@ -118,10 +118,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """How many of these things the metadata has."""
 
     acls: int = 0
-    quotas: int = 0
-    scram_users: int = 0
     tokens: int = 0
-    reassigning: int = 0
 
 
 class Quorum(msgspec.Struct, frozen=True, kw_only=True):

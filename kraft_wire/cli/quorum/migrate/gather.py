@@ -109,13 +109,7 @@ def _strangers(files: Sequence[File], nodes: Sequence[Node]) -> tuple[File, ...]
 
 
 def _usage(state: MetadataState) -> Usage:
-    return Usage(
-        acls=len(state.acls.by_id),
-        quotas=len(state.quotas.by_entity),
-        scram_users=len(state.scram.by_user),
-        tokens=len(state.tokens.by_id),
-        reassigning=state.partitions.count_reassigning(),
-    )
+    return Usage(acls=len(state.acls.by_id), tokens=len(state.tokens.by_id))
 
 
 # Controllers.

@@ -74,13 +74,6 @@ def _metadata_findings(quorum: Quorum) -> Iterator[Finding]:
     used = quorum.usage
     if used is None:
         return
-    if used.reassigning:
-        yield in_the_way(
-            CLUSTER,
-            f"partitions being reassigned: {used.reassigning}; kraft-wire completes that, but can't show, "
-            "change or cancel it",
-            "wait for its end, or cancel it: kafka-reassign-partitions.sh",
-        )
     if used.tokens:
         yield in_the_way(
             CLUSTER,
@@ -88,15 +81,9 @@ def _metadata_findings(quorum: Quorum) -> Iterator[Finding]:
             "access when they expire",
             "let the clients authenticate otherwise, and let the tokens expire",
         )
-    for count, what, still in (
-        (used.acls, "ACLs", "the brokers go on enforcing them"),
-        (used.quotas, "client quotas", "the brokers go on enforcing them"),
-        (used.scram_users, "SCRAM credentials", "the brokers go on accepting them"),
-    ):
-        if count:
-            yield note(
-                CLUSTER, f"{what}: {count}; {still}, but while kraft-wire leads, they can't be changed"
-            )
+    if used.acls:
+        text = "the brokers go on enforcing them, but while kraft-wire leads, they can't be changed"
+        yield note(CLUSTER, f"ACLs: {used.acls}; {text}")
 
 
 def _broker_findings(quorum: Quorum) -> Iterator[Finding]:

@@ -1,0 +1,1 @@
+"""The APIs of the cluster's clients: their quotas, and the credentials by which they are known."""
