@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.raft.door.callers import hears_leader
 from kraft_wire.raft.door.epoch_limits import highest_answered, is_acceptable_answer
 from kraft_wire.raft.door.request_checks import only_partition
 from kraft_wire.raft.election import known_leader
@@ -62,15 +63,17 @@ def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
-    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored; one
-    that is too high for one answer counts as the highest that isn't, which has no known leader. A peer whose
-    answer was of no use is not asked again for a backoff, unless it has told meanwhile that it leads.
+    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. So is
+    one that is too high for one answer, unless it has a leader, and this node hears none: then it counts as
+    the highest that isn't too high, which has no known leader. A peer whose answer was of no use is not asked
+    again for a backoff, unless it has told meanwhile that it leads.
     """
     if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
     if claim.epoch > (limit := highest_answered(quorum.epoch)):
-        known_leader.learn_leader(quorum, limit, None, ())
+        if claim.leader_id != NO_LEADER and not hears_leader(quorum):
+            known_leader.learn_leader(quorum, limit, None, ())
         quorum.back_off(call)
         return False
     before = quorum.state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kraft_wire.log.batch_ends import BatchEnds
 from kraft_wire.log.epochs import EpochCache, EpochEnd
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
 from kraft_wire.raft.config import DurableState, SnapshotInfo
@@ -26,10 +27,12 @@ class LogState:
     """The offsets, epochs and snapshots of the log.
 
     ``flushed_offset`` is the end of the records that are on stable storage. ``generation`` counts how often
-    the log was truncated or restarted from a snapshot.
+    the log was truncated or restarted from a snapshot. ``batch_ends`` are the ends of the batches that were
+    appended since the start.
     """
 
     __slots__ = (
+        "batch_ends",
         "end_offset",
         "epochs",
         "flushed_offset",
@@ -47,6 +50,7 @@ class LogState:
         self.epochs = durable.epochs.copy()
         self.snapshots = sorted(durable.snapshots, key=_by_epoch_and_offset)
         self.generation = 0
+        self.batch_ends = BatchEnds(self.end_offset)
         self._check()
 
     def _check(self) -> None:
@@ -152,6 +156,7 @@ class LogState:
         """Note that a batch was appended."""
         self.epochs.assign(epoch, self.end_offset)
         self.end_offset = next_offset
+        self.batch_ends.append(next_offset)
         self.size_bytes += size_bytes
 
     def note_flush(self, end_offset: int, generation: int) -> None:
@@ -171,6 +176,7 @@ class LogState:
         """Note that the log was truncated; the rest is on stable storage."""
         self.epochs.truncate_from_end(end_offset)
         self.end_offset = self.flushed_offset = end_offset
+        self.batch_ends.truncate(end_offset)
         self.generation += 1
 
     def reset_to_snapshot(self, info: SnapshotInfo) -> list[SnapshotId]:
@@ -180,6 +186,7 @@ class LogState:
         """
         self.epochs = EpochCache()
         self.end_offset = self.flushed_offset = info.id.end_offset
+        self.batch_ends = BatchEnds(self.end_offset)
         self.size_bytes = 0
         self.generation += 1
         if self.snapshot(info.id) is None:

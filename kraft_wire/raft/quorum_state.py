@@ -16,7 +16,7 @@ from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.raft.config import DurableState, RaftConfig, Randomness
 from kraft_wire.raft.door.epoch_limits import LAST_EPOCH
-from kraft_wire.raft.door.raises import Raises
+from kraft_wire.raft.door.raises import OF_OTHERS, OF_VOTERS, Raises
 from kraft_wire.raft.door.report_limit import ReportLimit
 from kraft_wire.raft.effects import (
     AbandonSnapshot,
@@ -91,7 +91,8 @@ class QuorumState:
         self.yielded_in_epoch = -1
         self.doubts = Doubts()
         self.hints = Hints()
-        self.raises = Raises()
+        self.raises = Raises(OF_VOTERS)
+        self.raises_of_others = Raises(OF_OTHERS)
         self.refused_raises = ReportLimit()
         self.refused_entries = ReportLimit()
         self.last_heard_ms = 0
@@ -168,9 +169,12 @@ class QuorumState:
         Perhaps only this node has the record of its removal, and nobody without the record can be elected
         (Raft's dissertation, 4.2.2). Java's nodes don't stand then.
         """
-        if self.is_voter:
-            return True
-        return not self.are_voters_committed and self._may_vote_in(self.history.earlier_voters)
+        return any(map(self._may_vote_in, self.possible_voters))
+
+    @property
+    def possible_voters(self) -> Sequence[VoterSet]:
+        """The voter sets that may be in effect on some node, the newest last."""
+        return self.history.possible_voters(self.committed_offset)
 
     @property
     def is_log_complete(self) -> bool:
@@ -322,15 +326,18 @@ class QuorumState:
             )
         if offset > self.log.end_offset:
             raise InvariantViolated(f"high watermark {offset} is above the log's end {self.log.end_offset}")
-        self._highest_high_watermark = offset
-        self.emit(HighWatermarkAdvanced(offset))
+        self._raise_high_watermark(offset)
 
     def follow_high_watermark(self, leader_high_watermark: int) -> None:
         """Raise the high watermark to the leader's, as far as our log reaches."""
-        offset = min(leader_high_watermark, self.log.end_offset)
+        offset = self.log.batch_ends.at_or_below(min(leader_high_watermark, self.log.end_offset))
         if offset >= self.committed_offset and offset > (self._highest_high_watermark or 0):
-            self._highest_high_watermark = offset
-            self.emit(HighWatermarkAdvanced(offset))
+            self._raise_high_watermark(offset)
+
+    def _raise_high_watermark(self, offset: int) -> None:
+        self._highest_high_watermark = offset
+        self.log.batch_ends.forget_below(offset)
+        self.emit(HighWatermarkAdvanced(offset))
 
     def check_loss_made_good(self) -> None:
         """Check after a flush whether the lost records are replaced: then this node may vote again.

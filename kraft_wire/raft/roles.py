@@ -109,11 +109,14 @@ class FetchingSnapshot(msgspec.Struct):
 
 
 class LastFetch(NamedTuple):
-    """When a replica fetched last, by the leader's clock, as it was last described; -1 for never.
+    """When a replica fetched last, by the leader's wall clock, and how far its log reached, as it was last
+    described; -1 for never. ``since_ms``: the time (monotonic) of the first description that said so.
     ``is_gone``: that is at least a fetch timeout ago."""
 
     replica: ReplicaKey
     at_ms: int
+    end_offset: int
+    since_ms: int
     is_gone: bool = False
 
 

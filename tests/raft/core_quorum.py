@@ -62,6 +62,7 @@ from tests.raft.lone_node import CLUSTER_ID, LISTENER
 from tests.raft.quorum_ports import FLUSH_MS, Caller, QuorumPorts, Snapshot
 
 ONE_WAY_MS = 1
+BEGIN_WALL_MS = 1_700_000_000_000
 PORT = 9093
 
 
@@ -237,7 +238,8 @@ class CoreQuorum:
         **settings: Any,
     ) -> None:
         self.seed = seed
-        self.now = Now(0, 1_700_000_000_000)
+        self.now = Now(0, BEGIN_WALL_MS)
+        self._clock_shift_ms = 0
         self._sequence = count()
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self.refuse_pre_votes = False
@@ -337,7 +339,11 @@ class CoreQuorum:
         act()
 
     def _set_time(self, ms: int) -> None:
-        self.now = Now(ms, 1_700_000_000_000 + ms)
+        self.now = Now(ms, BEGIN_WALL_MS + self._clock_shift_ms + ms)
+
+    def set_clocks(self, shift_ms: int) -> None:
+        """Set the wall clocks of all nodes, this far from where they were at first."""
+        self._clock_shift_ms = shift_ms
 
     # The network.
 

@@ -139,11 +139,25 @@ def history(*offsets: int) -> OffsetHistory[str]:
     return values
 
 
-def test_the_newest_value_and_the_one_before() -> None:
-    values = history(-1, 5, 9)
-    assert (values.last, values.before_last) == ((9, "of 9"), "of 5")
-    assert (history(5).last, history(5).before_last) == ((5, "of 5"), None)
-    assert (history().last, history().before_last) == (None, None)
+def test_the_newest_value() -> None:
+    assert history(-1, 5, 9).last == (9, "of 9")
+    assert history().last is None
+
+
+@pytest.mark.parametrize(
+    ("end", "values", "begins_before"),
+    [
+        (-1, ["of -1", "of 5", "of 9"], False),
+        (0, ["of -1", "of 5", "of 9"], True),
+        (5, ["of -1", "of 5", "of 9"], True),
+        (6, ["of 5", "of 9"], True),
+        (50, ["of 9"], True),
+    ],
+)
+def test_the_values_since_an_offset(end: int, values: list[str], begins_before: bool) -> None:
+    assert history(-1, 5, 9).since(end) == values
+    assert history(-1, 5, 9).begins_before(end) is begins_before
+    assert history().since(end) == []
 
 
 @pytest.mark.parametrize("offset", [5, 4])
@@ -183,12 +197,14 @@ def test_the_voters_are_those_of_the_newest_record_and_static_ones_before() -> N
     two = voter_set([OWN_VOTER, Voter(ReplicaKey(2, OTHER_DIRECTORY))])
     log.apply(7, two.to_record())
     assert log.voters == two
-    assert log.earlier_voters == VoterSet((OWN_VOTER,))
+    assert log.possible_voters(7) == [VoterSet((OWN_VOTER,)), two]
+    assert log.possible_voters(8) == [two]
     assert log.kraft_version == 1
     log.truncate_from_end(7)
     assert log.voters == VoterSet((OWN_VOTER,))
     log.truncate_from_end(-1)
     assert (log.voters, log.kraft_version) == (static, 0)
+    assert log.possible_voters(0) == [static]
 
 
 def test_a_snapshot_makes_older_voters_forgotten() -> None:
@@ -196,9 +212,10 @@ def test_a_snapshot_makes_older_voters_forgotten() -> None:
     log.apply(3, VoterSet((OWN_VOTER,)).to_record())
     two = voter_set([OWN_VOTER, Voter(ReplicaKey(2, OTHER_DIRECTORY))])
     log.apply(7, two.to_record())
-    assert log.earlier_voters == VoterSet((OWN_VOTER,))
+    assert log.possible_voters(3) == [VoterSet(), VoterSet((OWN_VOTER,)), two]
+    assert log.possible_voters(4) == [VoterSet((OWN_VOTER,)), two]
     log.truncate_from_start(9)
-    assert log.earlier_voters == VoterSet()
+    assert log.possible_voters(9) == [two]
     assert log.voters == two
 
 

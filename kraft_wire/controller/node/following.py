@@ -36,6 +36,7 @@ class LogFollower:
         self._snapshots = snapshots
         self._outbox = outbox
         self._reading_to: int | None = None
+        self._looked_up_to = 0
         self._read: deque[Batch] = deque()
         self._read_end = 0
         self._loading: SnapshotId | None = None
@@ -54,17 +55,22 @@ class LogFollower:
         """Ask for the committed batches that are not applied yet, unless a read or load is in progress."""
         if self.is_busy or self.stopped is not None:
             return
-        if self.applied_end < high_watermark:
+        if max(self.applied_end, self._looked_up_to) < high_watermark:
             self._reading_to = high_watermark
             self._outbox.emit(ReadCommitted(self.applied_end, high_watermark))
 
     def apply_committed(self, event: CommittedBatches) -> bool:
         """Apply the batches of a read. Returns whether the read is complete.
 
-        Batches that arrive while a snapshot is loaded are dropped: the log no longer has them.
+        Batches that arrive while a snapshot is loaded are dropped: the log no longer has them. Without
+        batches, the high watermark is in the middle of one: a leader may say that. It is read when more of
+        it is committed.
         """
         if self.is_loading:
             return False
+        if not event.batches and self._reading_to is not None:
+            self._looked_up_to, self._reading_to = self._reading_to, None
+            return True
         self._read.extend(event.batches)
         self._read_end = event.end_offset
         return self.resume()

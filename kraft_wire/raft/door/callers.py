@@ -9,11 +9,9 @@ from kraft_wire.raft.roles import Follower, Leader
 
 
 def is_known_voter(quorum: QuorumState, caller: ReplicaKey) -> bool:
-    """Whether the caller is a voter, by id and directory id; while the last change of the voters isn't
-    committed, also one of the voters before it. Static voters are known by their ids alone."""
-    if quorum.history.voters.is_voter(caller):
-        return True
-    return not quorum.are_voters_committed and quorum.history.earlier_voters.is_voter(caller)
+    """Whether the caller is a voter, by id and directory id; while changes of the voters aren't committed,
+    also one of the voters before them. Static voters are known by their ids alone."""
+    return any(voters.is_voter(caller) for voters in quorum.possible_voters)
 
 
 def hears_leader(quorum: QuorumState) -> bool:

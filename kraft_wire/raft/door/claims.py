@@ -9,7 +9,8 @@ Java believes anybody. Here a request only raises the epoch if that can help:
   started doesn't know yet whether there is a leader. It asks a voter that is said to be in a higher epoch,
   and only the answer counts, too.
 - Others are believed only after a time without a leader: the voters that this node knows may be outdated
-  (KIP-853). Before that they get no vote either, and never do they delay this node's own election.
+  (KIP-853). Before that they get no vote either. Their raises are counted apart from those of voters, and are
+  fewer, because each ends an election of this node.
 
 A refused raise loses nothing: a node learns higher epochs from the answers to its own requests, which go to
 the voters that it knows and to the bootstrap servers. A raise that was believed can't be taken back: an
@@ -19,6 +20,7 @@ observer that took a forged one follows nobody until the quorum reaches that epo
 from __future__ import annotations
 
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
+from kraft_wire.raft.door.raises import Raises
 from kraft_wire.raft.effects import HigherEpochRefused
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
@@ -27,7 +29,7 @@ from kraft_wire.raft.quorum_state import QuorumState
 def take_raise(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> bool:
     """Whether a request of ``caller`` may raise the epoch to ``epoch``. A refusal is reported."""
     now_ms = quorum.now.monotonic_ms
-    if is_believed(quorum, caller) and quorum.raises.take(now_ms):
+    if is_believed(quorum, caller) and _raises(quorum, caller).take(now_ms):
         return True
     if quorum.refused_raises.take(now_ms):
         quorum.emit(HigherEpochRefused(caller, epoch, quorum.epoch))
@@ -47,7 +49,11 @@ def ask_caller(quorum: QuorumState, caller: ReplicaKey, epoch: int) -> None:
 
 def may_raise(quorum: QuorumState, caller: ReplicaKey) -> bool:
     """Whether a request of this caller could raise the epoch now."""
-    return is_believed(quorum, caller) and quorum.raises.has_room(quorum.now.monotonic_ms)
+    return is_believed(quorum, caller) and _raises(quorum, caller).has_room(quorum.now.monotonic_ms)
+
+
+def _raises(quorum: QuorumState, caller: ReplicaKey) -> Raises:
+    return quorum.raises if is_known_voter(quorum, caller) else quorum.raises_of_others
 
 
 def is_believed(quorum: QuorumState, caller: ReplicaKey) -> bool:

@@ -95,10 +95,14 @@ def _note_resignation(quorum: QuorumState, asked: PartitionData) -> None:
     wait_ms = successor_wait_ms(
         config.replica_key, successors, config.failover_step_ms, config.election_backoff_max_ms
     )
-    state.following.is_first_successor = bool(successors) and successors[0].matches(config.replica_key)
-    state.following.successor_wait_ms = wait_ms
-    if state.following.has_resigned:
-        known_leader.start_election_at(quorum, state, quorum.now.monotonic_ms + wait_ms)
+    following = state.following
+    following.is_first_successor |= bool(successors) and successors[0].matches(config.replica_key)
+    earlier_wait_ms, due_ms = following.successor_wait_ms, quorum.now.monotonic_ms + wait_ms
+    following.successor_wait_ms = wait_ms if earlier_wait_ms is None else min(earlier_wait_ms, wait_ms)
+    if following.has_resigned:
+        # Only the first wait may be longer than a dead leader's successors wait. Anybody can repeat this.
+        due_ms = due_ms if earlier_wait_ms is None else min(state.deadline_ms, due_ms)
+        known_leader.start_election_at(quorum, state, due_ms)
 
 
 def _end_response(quorum: QuorumState, rpc: RpcRequest, error: ErrorCode) -> EndQuorumEpochResponse:

@@ -6,7 +6,7 @@ candidate with our own id gets none; Java ends the process.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.protocol.errors import ErrorCode
@@ -17,6 +17,7 @@ from kraft_wire.protocol.messages.vote_response import VoteResponse
 from kraft_wire.raft.door import drafted_votes
 from kraft_wire.raft.door.callers import hears_leader, is_known_voter
 from kraft_wire.raft.door.claims import ask_caller, is_believed, may_raise, take_raise
+from kraft_wire.raft.door.epoch_limits import is_acceptable_epoch
 from kraft_wire.raft.door.request_checks import (
     is_other_cluster,
     only_partition,
@@ -31,6 +32,9 @@ from kraft_wire.raft.events import RpcRequest
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Prospective, RoleState, Unattached
+
+_OF_DOUBT: Final = (ErrorCode.NONE, ErrorCode.UNKNOWN_LEADER_EPOCH)
+"""The errors of a Vote whose answer may wait."""
 
 
 def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -47,7 +51,7 @@ def handle_vote(quorum: QuorumState, rpc: RpcRequest) -> None:
         error = _vote_error(quorum, rpc, asked)
         if not error and _is_doubtful_raise(quorum, asked):
             ask_caller(quorum, candidate, asked.replica_epoch)
-        wait_ms = 0 if error else _doubt_ms(quorum, asked)
+        wait_ms = _doubt_ms(quorum, asked) if error in _OF_DOUBT else 0
         is_known = is_known_voter(quorum, candidate)
         if not quorum.doubts.add(candidate, rpc, quorum.now.monotonic_ms, wait_ms, is_known=is_known):
             _decide_vote(quorum, rpc, asked, error)
@@ -67,6 +71,8 @@ def _doubt_ms(quorum: QuorumState, asked: VotePartition) -> int:
 
 def _is_doubtful_raise(quorum: QuorumState, asked: VotePartition) -> bool:
     """Whether the vote is of a higher epoch, which its candidate can't raise ours to now."""
+    if not is_acceptable_epoch(asked.replica_epoch, quorum.epoch):
+        return True  # Java would repeat the Vote at once, again and again
     return asked.replica_epoch > quorum.epoch and not may_raise(quorum, _candidate(asked))
 
 

@@ -30,6 +30,8 @@ def learn_leader(quorum: QuorumState, epoch: int, leader_id: int | None, endpoin
     if known is not None and leader_id is not None and known != leader_id:
         return False
     if leader_id is not None:
+        if known is not None and endpoints:
+            _look_elsewhere(quorum, endpoints)
         endpoints = endpoints or quorum.history.voters.endpoints_of(leader_id)
         if endpoints and (known is None or len(endpoints) > len(quorum.state.leader_endpoints)):
             elections.become_follower(quorum, epoch, leader_id, endpoints)
@@ -37,6 +39,15 @@ def learn_leader(quorum: QuorumState, epoch: int, leader_id: int | None, endpoin
     if epoch > quorum.epoch:
         elections.become_unattached(quorum, epoch, leader_id)
     return True
+
+
+def _look_elsewhere(quorum: QuorumState, endpoints: Endpoints) -> None:
+    """Follow the known leader at other endpoints if this election is lost: it didn't answer where this node
+    asked, and may have moved."""
+    state = quorum.state
+    if isinstance(state, Prospective) and state.leader_endpoints:
+        # Not a transition: only where the leader is, which this node doesn't follow now.
+        quorum.state = msgspec.structs.replace(state, leader_endpoints=endpoints)
 
 
 def _remember_own_leadership(quorum: QuorumState, epoch: int) -> bool:

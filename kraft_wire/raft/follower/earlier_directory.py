@@ -17,10 +17,7 @@ from kraft_wire.protocol.messages.describe_quorum_request import (
     PartitionData,
     TopicData,
 )
-from kraft_wire.protocol.messages.describe_quorum_response import (
-    DescribeQuorumResponse,
-    ReplicaState,
-)
+from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.describe_quorum_response import PartitionData as DescribedPartition
 from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.effects import JoinRefused
@@ -40,18 +37,23 @@ QUESTION: Final = DescribeQuorumRequest(
 def handle_description(quorum: QuorumState, call: Call, response: DescribeQuorumResponse) -> None:
     """Note that the earlier directory is gone, or report that it isn't.
 
-    It may have ended a moment ago. So it is in use only if it has fetched since the last question.
+    It may have ended a moment ago. So it is gone when it hasn't fetched for a fetch timeout, by this node's
+    clock: the leader's may be changed. It is in use if it has fetched since the last question.
     """
     state, described = quorum.state, only_partition(response.topics)
     earlier = quorum.history.voters.get(quorum.config.node_id)
     if not isinstance(state, Follower) or earlier is None or described is None or described.error_code:
         return
-    following, last = state.following, _last_fetch(described, earlier.key)
-    before, following.earlier_directory = following.earlier_directory, last
-    if _is_silent(quorum, described, last):
-        following.earlier_directory = LastFetch(last.replica, last.at_ms, is_gone=True)
-        following.next_membership_ms = quorum.now.monotonic_ms
-    elif before is not None and before.replica == last.replica and before.at_ms < last.at_ms:
+    following, now_ms = state.following, quorum.now.monotonic_ms
+    before, last = following.earlier_directory, _last_fetch(described, earlier.key, now_ms)
+    if before is not None and before._replace(since_ms=now_ms) == last:
+        if now_ms - before.since_ms >= quorum.config.fetch_timeout_ms:
+            following.earlier_directory = before._replace(is_gone=True)
+            following.next_membership_ms = now_ms
+        return
+    following.earlier_directory = last
+    following.next_membership_ms = now_ms + quorum.config.fetch_timeout_ms
+    if before is not None and before.replica == last.replica and _has_fetched(before, last):
         text = (
             f"another controller has node.id {earlier.key.id}: directory {earlier.key.directory_id} fetches"
         )
@@ -62,18 +64,12 @@ def handle_description_failed(quorum: QuorumState, call: Call, failure: Failure)
     """The leader is asked again after a fetch timeout."""
 
 
-def _last_fetch(described: DescribedPartition, replica: ReplicaKey) -> LastFetch:
-    found = (each for each in described.current_voters if _key(each).matches(replica))
-    return LastFetch(replica, max((each.last_fetch_timestamp for each in found), default=-1))
+def _has_fetched(before: LastFetch, last: LastFetch) -> bool:
+    return last.at_ms > before.at_ms or last.end_offset > before.end_offset
 
 
-def _key(replica: ReplicaState) -> ReplicaKey:
-    return ReplicaKey(replica.replica_id, replica.replica_directory_id)
-
-
-def _is_silent(quorum: QuorumState, described: DescribedPartition, last: LastFetch) -> bool:
-    """Whether the replica hasn't fetched for a fetch timeout, by the leader's clock: its own entry has the
-    present time."""
-    own = (each for each in described.current_voters if each.replica_id == described.leader_id)
-    now_ms = max((each.last_fetch_timestamp for each in own), default=last.at_ms)
-    return last.at_ms < 0 or now_ms - last.at_ms >= quorum.config.fetch_timeout_ms
+def _last_fetch(described: DescribedPartition, replica: ReplicaKey, now_ms: int) -> LastFetch:
+    for each in described.current_voters:
+        if ReplicaKey(each.replica_id, each.replica_directory_id).matches(replica):
+            return LastFetch(replica, each.last_fetch_timestamp, each.log_end_offset, now_ms)
+    return LastFetch(replica, -1, -1, now_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,11 +15,15 @@ from kraft_wire.raft.majority import committed_end, majority_of, nth_latest_cont
 from kraft_wire.raft.membership.voters import ReplicaKey, VoterSet
 
 MOST_OBSERVERS: Final = 2000
-"""Anybody can fetch under any id. Further observers are served, but not remembered."""
+"""Anybody can fetch under any id. Further observers are served, but not remembered, unless others are
+silent."""
 
 OBSERVER_KEPT_MS: Final = 60 * 60 * 1000
 """An observer is known for this long after its last fetch, and may become a voter if it has caught up within
 this time."""
+
+OBSERVER_REPLACED_MS: Final = 10_000
+"""An observer that has been silent for so long is forgotten for a new one, if there are too many."""
 
 ASK_AGAIN_MS: Final = 100
 """The time between questions to a voter that is said to be ahead."""
@@ -90,7 +95,8 @@ class Leadership:
         self.epoch_start_offset = epoch_start_offset
         self.high_watermark: int | None = None
         self.voters: dict[int, ReplicaProgress] = {}
-        self.observers: dict[ReplicaKey, ReplicaProgress] = {}
+        self.observers: OrderedDict[ReplicaKey, ReplicaProgress] = OrderedDict()
+        """Those that have been silent longest come first."""
         self.known_ends: dict[int, int] = {}
         """Up to where a replica, by its id, has the log and knows that it is committed."""
         self.static_voters = voters
@@ -113,7 +119,9 @@ class Leadership:
         known = [*self.others, *self.observers.values()]
         self.voters = {voter.key.id: self._progress_of(voter.key, known, now_ms) for voter in voters.voters}
         counted = {progress.key for progress in self.voters.values()}
-        self.observers = {progress.key: progress for progress in known if progress.key not in counted}
+        observers = [progress for progress in known if progress.key not in counted]
+        observers.sort(key=lambda progress: progress.last_contact_ms)
+        self.observers = OrderedDict((progress.key, progress) for progress in observers)
         self.begin_epoch_due_ms = {
             progress.key.id: self.begin_epoch_due_ms.get(progress.key.id, now_ms) for progress in self.others
         }
@@ -166,9 +174,11 @@ class Leadership:
 
     def note_contact(self, key: ReplicaKey, now: Now) -> None:
         """Note that a replica asked for a piece of a snapshot, so it is alive."""
-        progress = self.voters.get(key.id) or self.observers.get(key)
-        if progress is not None and progress.key.matches(key):
+        progress = self._progress(key)
+        if progress is not None:
             progress.note_contact(now)
+            if key in self.observers:
+                self.observers.move_to_end(key)
 
     def ask(self, voter_id: int, now_ms: int) -> None:
         """Ask a voter soon which epoch it is in, because somebody has named a higher one in its name."""
@@ -195,13 +205,25 @@ class Leadership:
         if voter is not None and voter.key.matches(key):
             voter.note_fetch(fetch_offset, log_end_offset, now)
             return self._advance()
-        observer = self.observers.get(key)
-        if observer is None:
-            if len(self.observers) >= MOST_OBSERVERS:
-                return False
-            observer = self.observers[key] = ReplicaProgress(key)
-        observer.note_fetch(fetch_offset, log_end_offset, now)
+        observer = self.observers.get(key) or self._new_observer(key, now.monotonic_ms)
+        if observer is not None:
+            observer.note_fetch(fetch_offset, log_end_offset, now)
+            self.observers.move_to_end(key)
         return False
+
+    def _new_observer(self, key: ReplicaKey, now_ms: int) -> ReplicaProgress | None:
+        """Return a new observer; None if there are too many, and all have fetched a short time ago."""
+        if len(self.observers) >= MOST_OBSERVERS:
+            first = next(iter(self.observers.values()))
+            if first.last_contact_ms > now_ms - OBSERVER_REPLACED_MS:
+                return None
+            self._forget_observer(first.key)
+        observer = self.observers[key] = ReplicaProgress(key)
+        return observer
+
+    def _forget_observer(self, key: ReplicaKey) -> None:
+        del self.observers[key]
+        self.known_ends.pop(key.id, None)
 
     def is_voter(self, key: ReplicaKey) -> bool:
         """Whether a replica is a voter: any other is an observer."""
@@ -253,8 +275,7 @@ class Leadership:
             key for key, progress in self.observers.items() if progress.last_contact_ms <= fetched_since_ms
         ]
         for key in silent:
-            del self.observers[key]
-            self.known_ends.pop(key.id, None)
+            self._forget_observer(key)
 
     def _advance(self) -> bool:
         end = committed_end([progress.end_offset for progress in self.voters.values()])

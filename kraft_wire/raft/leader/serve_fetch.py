@@ -117,7 +117,9 @@ def _acknowledge(quorum: QuorumState, leadership: Leadership, call: FetchCall) -
     """Note what the replica has, and which high watermark it knows."""
     if call.replica.id < 0:
         return
-    if leadership.note_fetch(call.replica, call.asked.fetch_offset, quorum.log.end_offset, quorum.now):
+    log = quorum.log
+    has_below = log.batch_ends.at_or_below(call.asked.fetch_offset)
+    if leadership.note_fetch(call.replica, has_below, log.end_offset, quorum.now):
         quorum.announce_high_watermark()
     leadership.note_known(call.replica, _said_to_know(call))
 

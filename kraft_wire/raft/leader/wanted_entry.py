@@ -26,8 +26,8 @@ SILENT_TIMEOUTS: Final = 5
 """The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
 longer than a restart takes."""
 TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
-"""A voter asks for its new address once in a fetch timeout, and the question may take as long, or twice as
-long."""
+"""A voter asks for its new address once in a fetch timeout, and the question may take a request timeout, or
+two."""
 
 
 def must_be_asked(known: Voter, voter: Voter) -> bool:
@@ -91,7 +91,7 @@ def _check_silence(
     """Check that a voter has been silent at its present address for long enough. If two claim to be that
     voter, neither gets its place."""
     timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
-    within_ms = TIMEOUTS_BETWEEN_QUESTIONS * timeout_ms
+    within_ms = TIMEOUTS_BETWEEN_QUESTIONS * max(timeout_ms, quorum.config.request_timeout_ms)
     silent_ms = silences.note(voter.key.id, present, wanted, now_ms, within_ms=within_ms)
     if silent_ms < SILENT_TIMEOUTS * timeout_ms:
         raise ChangeRefused(

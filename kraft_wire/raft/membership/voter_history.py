@@ -43,10 +43,13 @@ class OffsetHistory(Generic[T]):
         self._offsets.append(offset)
         self._values.append(value)
 
-    @property
-    def before_last(self) -> T | None:
-        """The value before the newest one."""
-        return self._values[-2] if len(self._values) > 1 else None
+    def begins_before(self, offset: int) -> bool:
+        """Whether there is a value whose record is below ``offset``."""
+        return bool(self._offsets) and self._offsets[0] < offset
+
+    def since(self, end_offset: int) -> list[T]:
+        """Return the values from the newest one below ``end_offset`` on, or all if there is none."""
+        return self._values[max(0, bisect_left(self._offsets, end_offset) - 1) :]
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the values at ``end_offset`` or after it."""
@@ -91,11 +94,12 @@ class VoterSetHistory:
         last = self._voters.last
         return self._static if last is None else last[1]
 
-    @property
-    def earlier_voters(self) -> VoterSet:
-        """The voter set before the last change; the static voters if there is none. Earlier ones aren't in
-        effect anywhere: a leader makes a change only when the one before is committed."""
-        return self._voters.before_last or self._static
+    def possible_voters(self, committed_offset: int) -> list[VoterSet]:
+        """Return the voter sets that may be in effect on some node: from the last committed one on, the
+        newest last. There may be several, because a new leader may put its own entry after a change that
+        isn't committed."""
+        sets = self._voters.since(committed_offset)
+        return sets if self._voters.begins_before(committed_offset) else [self._static, *sets]
 
     @property
     def voters_offset(self) -> int | None:

@@ -109,13 +109,15 @@ class LogFiles:
             while position < end_offset and not scope.cancel_called:
                 data = self._store.log.read(position, end_offset, READ_BYTES)
                 batches, _ = split_batches(data, check_crc=False)
-                if not batches:
+                if not batches and position >= self._store.log.end_offset:
                     raise InvariantViolated(
                         f"all below offset {end_offset} is committed, and the log has nothing at {position}:"
                         f" it ends at {self._store.log.end_offset}"
                     )
-                position = batches[-1].header.next_offset
+                position = batches[-1].header.next_offset if batches else position
                 self._feed(CommittedBatches(batches, position))
+                if not batches:
+                    return
                 await trio.lowlevel.checkpoint()
 
     def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:

@@ -234,8 +234,8 @@ class ControllerNode(SimNode):
     def read_committed(self, start_offset: int, end_offset: int) -> None:
         """Give the node the committed batches that it asked for."""
         batches = self.batches(start_offset, end_offset)
-        if batches:
-            self.take(CommittedBatches(batches, batches[-1].header.next_offset))  # type: ignore[arg-type]
+        read_end = batches[-1].header.next_offset if batches else start_offset
+        self.take(CommittedBatches(batches, read_end))  # type: ignore[arg-type]
 
     def batches(self, start_offset: int, end_offset: int) -> list[Batch]:
         """Return the whole batches of the log in a range."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from kraft_wire.raft.door.raises import EVERY_MS, MOST_AT_ONCE, Raises
+import pytest
+
+from kraft_wire.raft.door.raises import OF_OTHERS, OF_VOTERS, RaiseLimit, Raises
+
+LIMITS = pytest.mark.parametrize("limit", [OF_VOTERS, OF_OTHERS], ids=["of voters", "of others"])
 
 
-def test_a_few_raises_are_taken_at_once() -> None:
-    raises = Raises()
-    assert [raises.take(1000) for _ in range(MOST_AT_ONCE + 2)] == [True] * MOST_AT_ONCE + [False] * 2
+@LIMITS
+def test_a_few_raises_are_taken_at_once(limit: RaiseLimit) -> None:
+    raises, most = Raises(limit), limit.most_at_once
+    assert [raises.take(1000) for _ in range(most + 2)] == [True] * most + [False] * 2
 
 
-def test_then_one_in_each_interval() -> None:
-    raises = Raises()
+@LIMITS
+def test_then_one_in_each_interval(limit: RaiseLimit) -> None:
+    raises = Raises(limit)
     taken = sum(raises.take(now_ms) for now_ms in range(1000, 11_000))
-    assert taken == MOST_AT_ONCE + 9_999 // EVERY_MS
+    assert taken == limit.most_at_once + 9_999 // limit.every_ms

@@ -17,14 +17,14 @@ from kraft_wire.raft.door.epoch_limits import MAX_EPOCHS_PER_REQUEST
 from kraft_wire.raft.effects import HigherEpochRefused, SendRequest
 from kraft_wire.raft.election.doubts import RAISE_DOUBT_MS
 from kraft_wire.raft.events import RpcRequest
-from kraft_wire.raft.leader.leadership import MOST_OBSERVERS
+from kraft_wire.raft.leader.leadership import MOST_OBSERVERS, OBSERVER_REPLACED_MS
 from kraft_wire.raft.membership.voters import ReplicaKey
 from kraft_wire.raft.roles import Role
 from tests.raft.core_quorum import ONE_WAY_MS, CoreQuorum, QuorumNode
 from tests.raft.election.claimed_leaders import announcement
 from tests.raft.election.vote_requests import vote
 from tests.raft.lone_node import LISTENER, OTHER_DIRECTORY, fetch
-from tests.raft.membership.reconfiguration import Asked
+from tests.raft.membership.reconfiguration import Asked, add_request
 
 A_WHILE_MS = 10_000
 FAR_AHEAD = (2**31 - 1, 2**62)
@@ -383,3 +383,30 @@ def test_votes_of_strangers_do_not_delay_the_election_for_ever(seed: int, kraft_
     pester(7_000)
     back.start()
     assert pester(10_000, lambda: any(node.running.role is Role.LEADER for node in (left, back)))
+
+
+@pytest.mark.parametrize("ahead", [1, MAX_EPOCHS_PER_REQUEST, MAX_EPOCHS_PER_REQUEST + 1, 10**9])
+def test_a_vote_is_refused_after_a_while_however_high_its_epoch(ahead: int) -> None:
+    """Java repeats it at once."""
+    quorum = settled()
+    started_ms, voter = quorum.now.monotonic_ms, quorum.followers()[0]
+    ask_vote(quorum.leader, voter.config.replica_key, quorum.leader.running.epoch + ahead, pre_vote=True)
+    assert quorum.now.monotonic_ms - started_ms >= RAISE_DOUBT_MS
+
+
+def test_strangers_that_fetched_are_forgotten_for_a_newcomer() -> None:
+    quorum = CoreQuorum(3, 1)
+    for id in (1, 2, 3):
+        quorum.nodes[id].start()
+    leader = quorum.elect()
+    quorum.run_for(A_WHILE_MS)
+    for number in range(MOST_OBSERVERS):
+        request = fetch(0, 0, epoch=leader.running.epoch, replica=50_000 + number, max_wait_ms=0)
+        leader.step(RpcRequest(f"stranger {number}", request, 18, LISTENER))
+    quorum.run_for(OBSERVER_REPLACED_MS)
+    newcomer = quorum.nodes[4]
+    newcomer.start()
+    quorum.run_for(A_WHILE_MS)
+    asked = Asked(leader, add_request(newcomer))
+    quorum.run_until(lambda: asked.is_answered)
+    assert asked.error is ErrorCode.NONE, asked.text

@@ -38,8 +38,10 @@ def test_auto_remove_old_voter() -> None:
     old = quorum.nodes[1]
     leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
     for times in (1, 2):
-        leader.lead_for_a_fetch_timeout()
-        _describe(leader, old, fetched_ms_ago=leader.node.config.fetch_timeout_ms)
+        for _ in range(2):
+            assert len(leader.asked(RemoveRaftVoterRequest)) == times - 1
+            leader.lead_for_a_fetch_timeout()
+            _describe(leader, old, fetched_at_ms=5)
         removals = leader.asked(RemoveRaftVoterRequest)
         assert len(removals) == times
         assert (removals[-1].voter_id, removals[-1].voter_directory_id) == old.config.replica_key
@@ -47,18 +49,15 @@ def test_auto_remove_old_voter() -> None:
     assert not leader.asked(AddRaftVoterRequest)
 
 
-def _describe(leader: PlayedLeader, earlier: QuorumNode, fetched_ms_ago: int) -> None:
-    """Answer a DescribeQuorum: when the earlier directory has fetched last."""
-    now_ms = leader.node.quorum.now.wall_ms
-    voters = [
-        ReplicaState(replica_id=leader.id, last_fetch_timestamp=now_ms),
-        ReplicaState(
-            replica_id=earlier.id,
-            replica_directory_id=earlier.config.directory_id,
-            last_fetch_timestamp=now_ms - fetched_ms_ago,
-        ),
-    ]
-    partition = PartitionData(leader_id=leader.id, leader_epoch=leader.epoch, current_voters=voters)
+def _describe(leader: PlayedLeader, earlier: QuorumNode, fetched_at_ms: int, end_offset: int = 7) -> None:
+    """Answer a DescribeQuorum: when the earlier directory has fetched last, and what."""
+    replica = ReplicaState(
+        replica_id=earlier.id,
+        replica_directory_id=earlier.config.directory_id,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=fetched_at_ms,
+    )
+    partition = PartitionData(leader_id=leader.id, leader_epoch=leader.epoch, current_voters=[replica])
     topic = TopicData(topic_name="__cluster_metadata", partitions=[partition])
     leader.answer(DescribeQuorumRequest, DescribeQuorumResponse(topics=[topic]))
 
@@ -70,14 +69,26 @@ def test_a_directory_that_fetches_is_not_removed() -> None:
     leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
     for times in (1, 2, 3):
         leader.lead_for_a_fetch_timeout()
-        _describe(leader, old, fetched_ms_ago=100)
+        _describe(leader, old, fetched_at_ms=times)
         assert not leader.asked(RemoveRaftVoterRequest)
         refusals = [effect for effect in leader.node.effects if isinstance(effect, JoinRefused)]
         assert len(refusals) == times - 1, "it may have ended just before the first question"
     assert str(old.config.directory_id) in refusals[-1].text
     leader.lead_for_a_fetch_timeout()
-    _describe(leader, old, fetched_ms_ago=leader.node.config.fetch_timeout_ms + 100)
+    _describe(leader, old, fetched_at_ms=3)
     assert len(leader.asked(RemoveRaftVoterRequest)) == 1
+
+
+def test_a_directory_whose_log_grows_fetches_whatever_the_leaders_clock_says() -> None:
+    """The clock was set back: the time of the last Fetch stands still."""
+    quorum = CoreQuorum(2, auto_join=True)
+    old = quorum.nodes[1]
+    leader = PlayedLeader(put_new_disk(quorum, old.id, old.formatted))
+    for end_offset in (7, 8, 9):
+        leader.lead_for_a_fetch_timeout()
+        _describe(leader, old, fetched_at_ms=5, end_offset=end_offset)
+    assert not leader.asked(RemoveRaftVoterRequest)
+    assert [each.text for each in leader.node.effects if isinstance(each, JoinRefused)]
 
 
 def test_auto_add_new_voter() -> None:

@@ -73,3 +73,23 @@ def _sent_updates(node: QuorumNode) -> list[SendRequest]:
         for effect in node.effects
         if isinstance(effect, SendRequest) and isinstance(effect.request, UpdateRaftVoterRequest)
     ]
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["refuses", "silent"])
+@pytest.mark.parametrize("settings", [{}, {"request_timeout_ms": 7_000}, {"fetch_timeout_ms": 600}], ids=str)
+def test_a_moved_voter_gets_its_entry_whatever_the_timeouts(
+    settings: dict[str, int], is_silent: bool
+) -> None:
+    """A question at a silent address takes a request timeout."""
+    quorum = with_observers(3, 1, **settings)
+    nobody, voter = quorum.nodes[4], quorum.followers()[0]
+    nobody.crash()
+    voter.crash()
+    moved = endpoints_of([(LISTENER, f"new-host-{voter.id}", PORT)])
+    former_host = f"node-{voter.id}"
+    voter.config = msgspec.structs.replace(voter.config, endpoints=moved)
+    voter.start()
+    if is_silent:
+        quorum.aliases[former_host] = nobody.id
+        quorum.isolate(nobody.id)
+    quorum.run_until(lambda: endpoints(quorum.leader, voter.id) == moved, within_ms=60_000)

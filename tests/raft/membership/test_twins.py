@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.config import DurableState
@@ -10,6 +11,7 @@ from kraft_wire.raft.membership.voters import endpoints_of
 from tests.raft.core_quorum import PORT, CoreQuorum, QuorumNode
 from tests.raft.follower.test_install_snapshot import trim
 from tests.raft.lone_node import LISTENER
+from tests.raft.membership.reconfiguration import with_new_disk
 
 TWIN = 13
 """Where the twin is in the network; its node.id is that of the other one."""
@@ -54,3 +56,29 @@ def test_a_voter_that_loads_a_snapshot_is_at_work() -> None:
     first.start()
     quorum.run_for(7_000)
     assert (votes(quorum, first), votes(quorum, twin)) == (True, False)
+
+
+@pytest.mark.parametrize("shift_ms", [-3_600_000, -30_000, 5_000])
+def test_a_clock_that_is_set_gives_nobody_the_place_of_a_voter_at_work(shift_ms: int) -> None:
+    for seed in range(1, 11):
+        quorum = CoreQuorum(3, auto_join=True, seed=seed).led()
+        quorum.run_for(3_000)
+        first = quorum.followers()[0]
+        twin = with_twin(quorum, first)
+        quorum.run_for(9_000 + seed * 97)
+        quorum.set_clocks(shift_ms)
+        for _ in range(40):
+            if shift_ms < 0:
+                quorum.leader.propose()  # an active controller does that
+            quorum.run_for(500)
+        assert (votes(quorum, first), votes(quorum, twin)) == (True, False), seed
+
+
+@pytest.mark.parametrize("shift_ms", [0, -3_600_000])
+def test_a_new_disk_gets_its_place_whatever_the_clock_says(shift_ms: int) -> None:
+    quorum = CoreQuorum(3, auto_join=True).led()
+    quorum.run_for(10_000)
+    voter = quorum.followers()[0]
+    quorum.set_clocks(shift_ms)
+    fresh = with_new_disk(quorum, voter)
+    quorum.run_until(lambda: bool(quorum.leaders) and votes(quorum, fresh))

@@ -116,3 +116,23 @@ def test_a_voter_is_not_searched_where_it_is_asked_anyway() -> None:
     ]
     assert searched
     assert not [host for host, voter_id in searched if host == f"node-{voter_id}"]
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["refuses", "silent"])
+def test_a_follower_that_asks_its_leader_at_an_old_address_finds_the_new_one(is_silent: bool) -> None:
+    """A node that was away may name the leader at the address that its log has."""
+    quorum = with_observers(5, 1)
+    nobody, follower = quorum.nodes[6], quorum.followers()[0]
+    nobody.crash()
+    if is_silent:
+        quorum.aliases["old-host"] = nobody.id
+        quorum.isolate(nobody.id)
+    core = follower.running._quorum
+    old = endpoints_of([(LISTENER, "old-host", PORT)])
+    core.state = msgspec.structs.replace(core.state, leader_endpoints=old)
+    epoch = core.epoch
+    quorum.run_for(5_000)
+    quorum.leader.propose()
+    quorum.run_until(quorum.agree)
+    assert core.state.leader_endpoints == quorum.leader.config.endpoints
+    assert quorum.leader.running.epoch == epoch

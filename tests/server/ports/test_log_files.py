@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+import trio
 
+from kraft_wire.controller.node.events import CommittedBatches
 from kraft_wire.controller.node.node import NodeEvent
+from kraft_wire.log.batch import encode_batch
 from kraft_wire.log.files import ElectionState, MetaProperties, meta_properties_text
 from kraft_wire.raft.effects import AppendBatch
+from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import LogTruncated
 from kraft_wire.server.assembly import _report_recovery
 from kraft_wire.server.ports.background import Background
@@ -101,3 +105,16 @@ def test_a_read_after_trimming_finds_nothing_of_what_was_trimmed(path: Path) -> 
     files.read(0, 1, 1 << 20)
     files.trim(1)
     assert files._last_read is None
+
+
+async def test_a_high_watermark_in_the_middle_of_a_batch_ends_nobody(path: Path) -> None:
+    """Whoever plays a leader can say that. What is missing below the log's end is another thing."""
+    fed: list[NodeEvent] = []
+    store = open_store(path)
+    files = LogFiles(store, fed.append, cast(Background, None), lambda: 0)
+    append(files, encode_batch(0, 1, 0, [b"a", b"b", b"c"]), 0, 1)
+    await files._read_committed(0, 2, trio.CancelScope())
+    assert fed == [CommittedBatches([], 0)]
+    with pytest.raises(InvariantViolated, match="the log has nothing at 3"):
+        await files._read_committed(0, 9, trio.CancelScope())
+    store.close()
