@@ -1,4 +1,4 @@
-"""Administer a cluster with Kafka's tools. ACLs, tokens and features need Java's controller so far."""
+"""Administer a cluster with Kafka's tools. ACLs and tokens need Java's controller so far."""
 
 from __future__ import annotations
 

@@ -57,10 +57,8 @@ NOT_ASKED_OF_OURS = {
     "DelegationTokenRecord",
     "RemoveAccessControlEntryRecord",
     "RemoveDelegationTokenRecord",
-    "UnregisterControllerRecord",
 }
-"""The records whose requests our controller doesn't serve yet, or isn't asked for here. It doesn't serve
-UpdateFeatures either."""
+"""The records whose requests our controller doesn't serve yet."""
 UNKNOWN_TO_THE_DUMP = {"UnregisterControllerRecord"}
 """The records that only Kafka 4.4 has, whose tools are not published."""
 OPEN_REASSIGNMENTS = ("cancelled", "replaced", "removed")
@@ -115,6 +113,10 @@ def _run_on_java(cluster: EventfulCluster) -> None:
     _administer(cluster)
     administration.create_and_delete_acls(cluster)
     administration.create_and_expire_tokens(cluster, address)
+    _change_features(cluster)
+
+
+def _change_features(cluster: EventfulCluster) -> None:
     administration.change_features(cluster)
     _copy_folder_at_release(cluster)
     administration.unregister_an_observer(cluster)
@@ -125,7 +127,7 @@ def _run_on_ours(cluster: EventfulCluster) -> None:
     cluster.add_brokers()
     cluster.start_brokers()
     _administer(cluster)
-    _copy_folder_at_release(cluster)
+    _change_features(cluster)
 
 
 def _administer(cluster: EventfulCluster) -> None:

@@ -1,6 +1,7 @@
-"""Serve UpdateFeatures (57): upgrade kraft.version. KIP-584, KIP-853.
+"""Serve UpdateFeatures (57): raise and lower the levels of features. KIP-584, KIP-853, KIP-1022.
 
-Other features keep their levels: a request that would change one is refused. Rules: FeatureControlManager.
+Nothing changes if one of the features can't get its level. Kafka requires ALTER on the cluster. Rules:
+FeatureControlManager, ConfigurationControlManager.
 """
 
 from __future__ import annotations
@@ -8,9 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kraft_wire.configs.schema import ALL_BROKERS, MIN_INSYNC_REPLICAS
+from kraft_wire.controller.cluster.cluster_min_isr import cluster_min_isr
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.metadata.features.supported import KRAFT_VERSION, supported_ranges
+from kraft_wire.controller.decision.records import VersionedRecord
+from kraft_wire.metadata.configs import ResourceType
+from kraft_wire.metadata.errors import FeatureError
+from kraft_wire.metadata.features.metadata_version import (
+    controller_registration_supported,
+    metadata_changed_between,
+    name_of,
+)
+from kraft_wire.metadata.features.supported import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    check_level,
+    supported_ranges,
+)
 from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from kraft_wire.protocol.messages.update_features_response import (
@@ -25,23 +44,37 @@ UPGRADE_TYPES: Final = range(1, 4)
 
 
 def handle(state: ControllerState, request: UpdateFeaturesRequest, version: int, context: Context) -> Result:
-    """Upgrade kraft.version, if it is among the features and every controller and broker supports the level.
+    """Give features their levels, if every controller and broker supports them.
 
-    Nothing changes if one of the features can't get its level. Raises ApiError(INVALID_UPDATE_VERSION).
+    Raises ApiError(INVALID_UPDATE_VERSION).
     """
     updates = {update.feature: update for update in request.feature_updates}
+    proposed = state.finalized_levels()
+    proposed |= {update.feature: update.max_version_level for update in updates.values()}
     upgraded: int | None = None
+    records: list[VersionedRecord] = []
     for update in updates.values():
-        _check(state, update, _upgrade_type(update, version))
+        upgrade_type = _upgrade_type(update, version)
+        _check(state, update, upgrade_type)
         if update.feature == KRAFT_VERSION:
-            upgraded = _check_kraft_version(state, update)
+            if upgrade_type == UPGRADE:
+                upgraded = _check_kraft_version(state, update)
+                # The answer waits for the commit of this record, and so for that of the level before it.
+                records.append((NoOpRecord(), 0))
+            continue
+        if update.feature == METADATA_VERSION:
+            _check_metadata_version(state, update)
+        else:
+            _check_needs(update, proposed)
+        records.append((FeatureLevelRecord(update.feature, update.max_version_level), 0))
+    if updates.get(ELIGIBLE_LEADER_REPLICAS_VERSION, FeatureUpdateKey()).max_version_level > 0:
+        records = [*_one_min_isr(state), *records]
     response = UpdateFeaturesResponse(error_message=None)
     if version <= LAST_WITH_RESULTS:
         response.results = [UpdatableFeatureResult(feature=name, error_message=None) for name in updates]
-    if request.validate_only or upgraded is None:
+    if request.validate_only:
         return Result(response)
-    # The answer waits for the commit of this record, and so for that of the level before it.
-    return Result(response, [(NoOpRecord(), 0)], kraft_version=upgraded)
+    return Result(response, records, kraft_version=upgraded)
 
 
 def _upgrade_type(update: FeatureUpdateKey, version: int) -> int:
@@ -65,8 +98,6 @@ def _check(state: ControllerState, update: FeatureUpdateKey, upgrade_type: int) 
         raise _refused(update, f"The present level {present} {can}.")
     if level > present and upgrade_type != UPGRADE:
         raise _refused(update, f"The present level {present} is lower: ask for an upgrade.")
-    if level != present and update.feature != KRAFT_VERSION:
-        raise _refused(update, "This controller can't change this feature yet, only kraft.version.")
 
 
 def _check_supported(state: ControllerState, update: FeatureUpdateKey) -> None:
@@ -74,6 +105,8 @@ def _check_supported(state: ControllerState, update: FeatureUpdateKey) -> None:
     _check_range(update, f"Controller {state.node_id}", supported_ranges())
     for broker in state.metadata.brokers.values():
         _check_range(update, f"Broker {broker.id}", broker.features)
+    if not controller_registration_supported(state.metadata.features.metadata_version):
+        return
     controllers = state.metadata.controllers
     for controller in controllers.values():
         if controller.id != state.node_id:
@@ -89,6 +122,39 @@ def _check_range(update: FeatureUpdateKey, node: str, ranges: Mapping[str, tuple
     if not lowest <= level <= highest:
         supported = f"{lowest} to {highest}" if highest else "no level but 0"
         raise _refused(update, f"{node} supports {supported}.")
+
+
+def _check_metadata_version(state: ControllerState, update: FeatureUpdateKey) -> None:
+    """Check that a downgrade loses nothing. No release of Kafka 4 makes one that does."""
+    present, level = state.metadata.features.metadata_version, update.max_version_level
+    if level < present and metadata_changed_between(present, level):
+        raise _refused(
+            update,
+            f"The format of the metadata has changed between {name_of(level)} and {name_of(present)}: a "
+            "downgrade would lose some of it.",
+        )
+
+
+def _check_needs(update: FeatureUpdateKey, proposed: Mapping[str, int]) -> None:
+    try:
+        check_level(update.feature, update.max_version_level, proposed, unstable=True)
+    except FeatureError as error:
+        raise _refused(update, f"{error}.") from None
+
+
+def _one_min_isr(state: ControllerState) -> list[VersionedRecord]:
+    """Return the records that make min.insync.replicas a setting of the cluster, which no broker overrides:
+    eligible leader replicas need that (KIP-966)."""
+    configs, broker = state.metadata.configs, ResourceType.BROKER
+    records: list[VersionedRecord] = []
+    if configs.value(broker, ALL_BROKERS, MIN_INSYNC_REPLICAS) is None:
+        records.append(cluster_min_isr(state))
+    names = [name for kind, name in configs.resources() if kind == broker and name != ALL_BROKERS]
+    for name in sorted(names, key=int):
+        if configs.value(broker, name, MIN_INSYNC_REPLICAS) is not None:
+            record = ConfigRecord(broker.value, name, MIN_INSYNC_REPLICAS, None)
+            records.append((record, 0))
+    return records
 
 
 def _check_kraft_version(state: ControllerState, update: FeatureUpdateKey) -> int:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, static_min_insync_replicas
+from kraft_wire.controller.cluster.cluster_min_isr import cluster_min_isr
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import VersionedRecord
-from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.features import metadata_version
 from kraft_wire.metadata.features.supported import ELIGIBLE_LEADER_REPLICAS_VERSION
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
-from kraft_wire.protocol.messages.config_record import ConfigRecord
 from kraft_wire.protocol.messages.end_transaction_record import EndTransactionRecord
 from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
@@ -64,7 +62,7 @@ def _begin_log(
         raise ActivationError("the bootstrap records have no metadata.version: format the folder again")
     records = list(bootstrap)
     if levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0):
-        records.append(_cluster_min_isr(state))
+        records.append(cluster_min_isr(state))
     if transaction_start is not None:
         _check_transactions(level, transaction_start)
         return Result(Message(), [_abort(), *_in_transaction(records)], atomic=False)
@@ -88,17 +86,3 @@ def _in_transaction(records: Sequence[VersionedRecord]) -> list[VersionedRecord]
 
 def _abort() -> VersionedRecord:
     return AbortTransactionRecord(reason="Controller failover"), 0
-
-
-def _cluster_min_isr(state: ControllerState) -> VersionedRecord:
-    """Set min.insync.replicas for the whole cluster, to this node's own value.
-
-    Eligible leader replicas need one value that no node overrides.
-    """
-    record = ConfigRecord(
-        resource_type=ResourceType.BROKER.value,
-        resource_name="",
-        name=MIN_INSYNC_REPLICAS,
-        value=str(static_min_insync_replicas(state.settings.static_configs)),
-    )
-    return record, 0
