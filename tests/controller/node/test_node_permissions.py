@@ -44,11 +44,14 @@ WHOLE_REQUEST = {
     },
     AclOperation.ALTER: {
         "ElectLeaders", "DescribeCluster", "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter",
-        "UpdateFeatures", "UnregisterController",
+        "UpdateFeatures", "UnregisterController", "AlterPartitionReassignments", "AlterUserScramCredentials",
     },
-    AclOperation.DESCRIBE: {"DescribeQuorum"},
+    AclOperation.ALTER_CONFIGS: {"AlterClientQuotas"},
+    AclOperation.DESCRIBE: {
+        "DescribeQuorum", "ListPartitionReassignments", "DescribeUserScramCredentials",
+    },
 }  # fmt: skip
-"""ControllerApis.authorizeClusterOperation."""
+"""ControllerApis.authorizeClusterOperation; for DescribeUserScramCredentials, KafkaApis."""
 
 ALICE = Principal("User", "alice")
 
