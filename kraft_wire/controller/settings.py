@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from kraft_wire.raft.config import MAX_RETENTION_BYTES, MAX_RETENTION_MS
+from kraft_wire.security.secret import Secret
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
 
 
@@ -33,6 +34,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_max_record_bytes_between_snapshots: int = 20 * 1024 * 1024
     metadata_log_max_snapshot_interval_ms: int = 3_600_000
     metadata_max_idle_interval_ms: int = 500
+    delegation_token_secret_key: Secret | None = None
+    delegation_token_max_lifetime_ms: int = 7 * 24 * 3_600_000
+    delegation_token_expiry_time_ms: int = 24 * 3_600_000
+    delegation_token_expiry_check_interval_ms: int = 3_600_000
     metadata_max_retention_bytes: int = MAX_RETENTION_BYTES
     metadata_max_retention_ms: int = MAX_RETENTION_MS
     kraft_wire_max_request_entries: int = MAX_REQUEST_ENTRIES

@@ -26,6 +26,7 @@ FORWARDABLE = {
     "CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "IncrementalAlterConfigs",
     "DescribeQuorum", "UnregisterBroker", "AllocateProducerIds", "AddRaftVoter", "RemoveRaftVoter",
     "UpdateFeatures", "UnregisterController", "AlterConfigs", "AlterClientQuotas",
+    "CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken",
     "AlterUserScramCredentials", "AlterPartitionReassignments", "ListPartitionReassignments",
 }  # fmt: skip
 WITH_HANDLER = {AnsweredBy.ACTIVE_CONTROLLER, AnsweredBy.ANY_CONTROLLER}

@@ -1,4 +1,4 @@
-"""Administer a cluster with Kafka's tools. ACLs and tokens need Java's controller so far."""
+"""Administer a cluster with Kafka's tools. ACLs need Java's controller so far."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from kraft_wire.protocol.messages.register_controller_record import RegisterCont
 from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
 from kraft_wire.protocol.messages.unregister_controller_response import UnregisterControllerResponse
 
+TOKENS: Final = {"delegation.token.secret.key": "a secret"}
 SECURITY: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS;User:admin",
-    "delegation.token.secret.key": "a secret",
+    **TOKENS,
 }
 OBSERVER_ID: Final = 199
 PLAIN_LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"

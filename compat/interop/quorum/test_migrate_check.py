@@ -95,4 +95,4 @@ def test_what_kraft_wire_lacks_is_seen_in_the_settings_and_in_the_metadata(
     assert "the settings that it runs with: authorizer.class.name is not supported" in problem["what"]
     notes = [finding["what"] for finding in findings(report, "note")]
     assert any(text.startswith("ACLs: 1; ") for text in notes)
-    assert any("CreateAcls" in text and "CreateDelegationToken" in text for text in notes)
+    assert any("CreateAcls" in text and "DeleteAcls" in text for text in notes)

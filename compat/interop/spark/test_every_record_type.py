@@ -52,12 +52,7 @@ NO_LONGER_WRITTEN = {
     "UnfenceBrokerRecord": "the same",
     "ZkMigrationStateRecord": "Kafka 4 migrates nothing from ZooKeeper",
 }
-NOT_ASKED_OF_OURS = {
-    "AccessControlEntryRecord",
-    "DelegationTokenRecord",
-    "RemoveAccessControlEntryRecord",
-    "RemoveDelegationTokenRecord",
-}
+NOT_ASKED_OF_OURS = {"AccessControlEntryRecord", "RemoveAccessControlEntryRecord"}
 """The records whose requests our controller doesn't serve yet."""
 UNKNOWN_TO_THE_DUMP = {"UnregisterControllerRecord"}
 """The records that only Kafka 4.4 has, whose tools are not published."""
@@ -93,25 +88,23 @@ def past(
 ) -> Iterator[StoppedCluster]:
     kind: ControllerKind = request.param
     for workspace in make_workspace(tmp_path_factory.mktemp("past")):
-        security = administration.SECURITY if kind == "java" else {}
+        security = administration.SECURITY if kind == "java" else administration.TOKENS
         cluster = EventfulCluster(workspace, tool_server, kind, security)
-        if kind == "java":
-            _run_on_java(cluster)
-        else:
-            _run_on_ours(cluster)
+        _run(cluster, with_acls=kind == "java")
         for broker in cluster.brokers.values():
             broker.stop()
         cluster.controller.stop()
         yield StoppedCluster(kind, cluster.controller.data_folder, _folder_at_release(cluster))
 
 
-def _run_on_java(cluster: EventfulCluster) -> None:
+def _run(cluster: EventfulCluster, *, with_acls: bool) -> None:
     cluster.start_controller()
     cluster.add_brokers()
     address = administration.add_sasl_listener(cluster)
     cluster.start_brokers()
     _administer(cluster)
-    administration.create_and_delete_acls(cluster)
+    if with_acls:
+        administration.create_and_delete_acls(cluster)
     administration.create_and_expire_tokens(cluster, address)
     _change_features(cluster)
 
@@ -120,14 +113,6 @@ def _change_features(cluster: EventfulCluster) -> None:
     administration.change_features(cluster)
     _copy_folder_at_release(cluster)
     administration.unregister_an_observer(cluster)
-
-
-def _run_on_ours(cluster: EventfulCluster) -> None:
-    cluster.start_controller()
-    cluster.add_brokers()
-    cluster.start_brokers()
-    _administer(cluster)
-    _change_features(cluster)
 
 
 def _administer(cluster: EventfulCluster) -> None:

@@ -46,6 +46,8 @@ class WorkKind(Enum):
     ALTER_CREDENTIALS = "alter SCRAM credentials"
     DESCRIBE_CONFIGS = "describe configurations"
     DESCRIBE_CREDENTIALS = "describe SCRAM credentials"
+    CHANGE_TOKEN = "change a delegation token"
+    DESCRIBE_TOKENS = "describe delegation tokens"
     DESCRIBE_TOPICS = "describe topics"
     READ = "read again"
 

@@ -11,6 +11,7 @@ from kraft_wire.controller.decision.context import Context, ControllerState, Rou
 from kraft_wire.controller.node.activation import no_op_record
 from kraft_wire.controller.partitions.timed_elections import balance_leaders, elect_unclean_leaders
 from kraft_wire.controller.settings import Settings
+from kraft_wire.controller.tokens.expired_tokens import remove_expired_tokens
 
 CONTINUE_AFTER_MS = 10
 """The delay before the next run of a task that did only a part of its work."""
@@ -34,6 +35,8 @@ def periodic_tasks(settings: Settings) -> list[PeriodicTask]:
             "elect unclean leaders", settings.unclean_leader_election_interval_ms, elect_unclean_leaders
         ),
     ]
+    check_ms = settings.delegation_token_expiry_check_interval_ms
+    tasks.append(PeriodicTask("remove expired tokens", check_ms, remove_expired_tokens))
     if settings.metadata_max_idle_interval_ms > 0:
         tasks.append(PeriodicTask("write a no-op", settings.metadata_max_idle_interval_ms, _write_no_op))
     if settings.auto_leader_rebalance_enable:

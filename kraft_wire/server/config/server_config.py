@@ -18,6 +18,7 @@ import msgspec
 from kraft_wire.configs.own_keys import MAX_HELD_BYTES
 from kraft_wire.controller.settings import Settings
 from kraft_wire.raft.config import MAX_WANTED_BYTES, MAX_WANTED_MS, QuorumTimings
+from kraft_wire.security.secret import Secret
 from kraft_wire.server.config.controller_listeners import (
     advertised_controller_listeners,
     controller_listeners,
@@ -163,7 +164,11 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
         "quorum": _group(reader, QuorumSettings, QUORUM_PREFIX) | {"bootstrap_servers": _bootstrap(reader)},
         "sockets": _group(reader, SocketSettings),
         "metadata_log": _group(reader, MetadataLogSettings),
-        "settings": _group(reader, Settings) | {"static_configs": dict(properties)},
+        "settings": _group(reader, Settings)
+        | {
+            "static_configs": dict(properties),
+            "delegation_token_secret_key": _secret(reader, "delegation.token.secret.key"),
+        },
     }
     _check_role(reader)
     _check_quorum(reader)
@@ -206,6 +211,11 @@ def _group(reader: ConfigReader, group: type[msgspec.Struct], prefix: str = "") 
     """Return the values of the fields of a settings class that are Kafka's keys."""
     keys = {field: prefix + field.replace("_", ".") for field in group.__struct_fields__}
     return {field: reader.get(key) for field, key in keys.items() if config_key(key) is not None}
+
+
+def _secret(reader: ConfigReader, key: str) -> Secret | None:
+    text = reader.get_text(key)
+    return Secret(text) if text else None
 
 
 def _voters(reader: ConfigReader) -> tuple[StaticVoter, ...]:

@@ -9,7 +9,7 @@ import pytest
 from kraft_wire.cli.quorum.migrate.facts import CLUSTER, Usage
 from kraft_wire.cli.quorum.migrate.to_kraft_wire import judge
 from kraft_wire.protocol.messages.create_acls_request import CreateAclsRequest
-from kraft_wire.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
+from kraft_wire.protocol.messages.delete_acls_request import DeleteAclsRequest
 from kraft_wire.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from tests.cli.migrate.samples import (
     BOOTSTRAP,
@@ -92,9 +92,11 @@ def test_metadata_that_kraft_wire_can_not_replay_is_in_the_way() -> None:
     assert not verdict.is_blocked
 
 
-def test_delegation_tokens_are_in_the_way() -> None:
-    ((node, found),) = texts(judge(quorum(usage=Usage(tokens=3))))
-    assert node == CLUSTER and found.startswith("delegation tokens: 3; kraft-wire can't renew or make them")
+def test_delegation_tokens_need_their_secret_key() -> None:
+    verdict = judge(quorum(usage=Usage(tokens=3)))
+    assert not verdict.is_blocked
+    ((node, found),) = texts(verdict, "note")
+    assert node == CLUSTER and found.startswith("delegation tokens: 3; set delegation.token.secret.key")
 
 
 def test_acls_which_only_can_not_be_changed_are_a_note() -> None:
@@ -104,13 +106,13 @@ def test_acls_which_only_can_not_be_changed_are_a_note() -> None:
 
 
 def test_requests_that_are_not_served_are_named() -> None:
-    lost = {CreateDelegationTokenRequest.API_KEY, CreateAclsRequest.API_KEY}
+    lost = {DeleteAclsRequest.API_KEY, CreateAclsRequest.API_KEY}
     apis = JAVA_APIS | lost | {SaslHandshakeRequest.API_KEY}
     verdict = judge(quorum(*with_one(controller(1, apis=apis))))
     assert texts(verdict, "note") == [
         (
             CLUSTER,
-            "while kraft-wire leads, these requests aren't served: CreateAcls, CreateDelegationToken",
+            "while kraft-wire leads, these requests aren't served: CreateAcls, DeleteAcls",
         )
     ]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
+from kraft_wire.controller.tokens.token_rules import token_hmac
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import alter_client_quotas_request as quotas
 from kraft_wire.protocol.messages import alter_configs_request as alter_configs
@@ -21,22 +24,26 @@ from kraft_wire.protocol.messages.controller_registration_request import (
     ControllerRegistrationRequest,
     Listener,
 )
+from kraft_wire.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from kraft_wire.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
 from kraft_wire.protocol.messages.create_topics_request import CreateTopicsRequest
+from kraft_wire.protocol.messages.delegation_token_record import DelegationTokenRecord
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from kraft_wire.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from kraft_wire.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from kraft_wire.protocol.messages.describe_user_scram_credentials_request import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kraft_wire.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
 from kraft_wire.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
@@ -55,14 +62,19 @@ from kraft_wire.protocol.messages.register_controller_record import (
     ControllerFeature,
     RegisterControllerRecord,
 )
+from kraft_wire.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
 from kraft_wire.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from kraft_wire.security.secret import Secret
 from tests.controller.controller_harness import NODE_ID, SESSION_TIMEOUT_MS, directory, uuid
 from tests.controller.topic_cluster import TopicCluster, new_topic
 
 Sample = Callable[["SampleCluster"], Message]
 
+TOKEN: Final = "a token"
+TOKEN_KEY: Final = "a secret"
+TOKEN_HMAC: Final = token_hmac(Secret(TOKEN_KEY), TOKEN)
 GONE: Final = NODE_ID + 1
 """A controller that is registered."""
 
@@ -83,7 +95,12 @@ class SampleCluster(TopicCluster):
             incarnation_id=uuid(GONE),
             features=[ControllerFeature("kraft.version", 0, 1)],
         )
-        self.replay([(gone, 0)])
+        user, end_ms = "User:ANONYMOUS", self.context().wall_ms + 1_000
+        token = DelegationTokenRecord(user, user, (), 0, end_ms, end_ms, TOKEN)
+        self.replay([(gone, 0), (token, 0)])
+        self.state.settings = msgspec.structs.replace(
+            self.state.settings, delegation_token_secret_key=Secret(TOKEN_KEY)
+        )
 
     def epoch(self, broker_id: int) -> int:
         return self.metadata.brokers[broker_id].epoch
@@ -111,6 +128,16 @@ def _replace_configs(name: str, value: str) -> Sample:
         configs=[alter_configs.AlterableConfig(name="retention.ms", value=value)],
     )
     return lambda cluster: alter_configs.AlterConfigsRequest(resources=[resource])
+
+
+def _of_tokens(request: Message) -> Sample:
+    """A request of a client that a broker has authenticated."""
+
+    def make(cluster: SampleCluster) -> Message:
+        cluster.is_forwarded = True
+        return request
+
+    return make
 
 
 def _reassign(topic: str, replicas: tuple[int, ...] | None) -> Sample:
@@ -195,6 +222,10 @@ SUCCEEDING: Final[dict[str, tuple[Sample, ...]]] = {
     "AlterClientQuotas": (_quota(1000.0),),
     "DescribeUserScramCredentials": (lambda cluster: DescribeUserScramCredentialsRequest(None),),
     "AlterUserScramCredentials": (_credential(4096),),
+    "CreateDelegationToken": (_of_tokens(CreateDelegationTokenRequest()),),
+    "RenewDelegationToken": (_of_tokens(RenewDelegationTokenRequest(TOKEN_HMAC)),),
+    "ExpireDelegationToken": (_of_tokens(ExpireDelegationTokenRequest(TOKEN_HMAC)),),
+    "DescribeDelegationToken": (_of_tokens(DescribeDelegationTokenRequest(None)),),
     "ElectLeaders": (lambda cluster: ElectLeadersRequest(0, [TopicPartitions("moved", (0,))]),),
     "IncrementalAlterConfigs": (_alter_configs("orders", "1000"),),
     "AlterPartition": (_alter_partition((0,)),),
@@ -246,6 +277,10 @@ FAILING: Final[dict[str, tuple[Sample, ...]]] = {
         lambda cluster: DescribeUserScramCredentialsRequest([UserName("missing")]),
     ),
     "AlterUserScramCredentials": (_credential(1),),
+    "CreateDelegationToken": (lambda cluster: CreateDelegationTokenRequest(),),
+    "RenewDelegationToken": (_of_tokens(RenewDelegationTokenRequest(b"unknown")),),
+    "ExpireDelegationToken": (lambda cluster: ExpireDelegationTokenRequest(TOKEN_HMAC),),
+    "DescribeDelegationToken": (lambda cluster: DescribeDelegationTokenRequest(None),),
     "ElectLeaders": (
         lambda cluster: ElectLeadersRequest(0, [TopicPartitions("missing", (0,))]),
         lambda cluster: ElectLeadersRequest(7, None),

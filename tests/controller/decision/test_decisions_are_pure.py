@@ -117,6 +117,7 @@ def test_a_periodic_task_changes_nothing(cluster: SampleCluster, is_silent: bool
     tasks = periodic_tasks(Settings(node_id=1))
     assert {task.name for task in tasks} == {
         "fence stale brokers", "elect unclean leaders", "write a no-op", "balance leaders",
+        "remove expired tokens",
     }  # fmt: skip
     rounds = {task.name: task.run(cluster.state, cluster.context()) for task in tasks}
     assert bool(rounds["fence stale brokers"].session_changes) == is_silent

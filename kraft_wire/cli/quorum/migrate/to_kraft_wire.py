@@ -75,12 +75,8 @@ def _metadata_findings(quorum: Quorum) -> Iterator[Finding]:
     if used is None:
         return
     if used.tokens:
-        yield in_the_way(
-            CLUSTER,
-            f"delegation tokens: {used.tokens}; kraft-wire can't renew or make them, so their owners lose "
-            "access when they expire",
-            "let the clients authenticate otherwise, and let the tokens expire",
-        )
+        text = "set delegation.token.secret.key as on the brokers, or they can't be renewed"
+        yield note(CLUSTER, f"delegation tokens: {used.tokens}; {text}")
     if used.acls:
         text = "the brokers go on enforcing them, but while kraft-wire leads, they can't be changed"
         yield note(CLUSTER, f"ACLs: {used.acls}; {text}")
