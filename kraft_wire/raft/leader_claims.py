@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -18,6 +18,9 @@ from kraft_wire.raft.outgoing import FIRST_CLAIMED_ID, Call
 from kraft_wire.raft.peers import is_stranger, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.address import Address, is_possible
+
+LEADERLESS_TIMEOUTS: Final = 10
+"""The election timeouts after which nobody can be elected in our epoch, as it seems."""
 
 
 class LeaderClaim(msgspec.Struct, frozen=True):
@@ -63,16 +66,16 @@ def _is_acceptable(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
 def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     """Learn from an answer who leads. Returns whether the contents of the answer count.
 
-    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. So is
-    one that is too high for one answer, unless it has a leader, and this node hears none: then it counts as
-    the highest that isn't too high, which has no known leader. A peer whose answer was of no use is not asked
-    again for a backoff, unless it has told meanwhile that it leads.
+    They don't count if the answer has an error or is of another epoch. An impossible epoch is ignored. One
+    that is too high for one answer counts as the highest that isn't, which has no known leader, if that can
+    help (``_may_climb``). A peer whose answer was of no use is not asked again for a backoff, unless it has
+    told meanwhile that it leads.
     """
     if not _is_acceptable(quorum, call, claim):
         quorum.back_off(call)
         return False
     if claim.epoch > (limit := highest_answered(quorum.epoch)):
-        if claim.leader_id != NO_LEADER and not hears_leader(quorum):
+        if _may_climb(quorum, claim):
             known_leader.learn_leader(quorum, limit, None, ())
         quorum.back_off(call)
         return False
@@ -91,6 +94,15 @@ def learn(quorum: QuorumState, call: Call, claim: LeaderClaim) -> bool:
     elif quorum.state is before and not call.is_search:
         quorum.back_off(call)
     return counts
+
+
+def _may_climb(quorum: QuorumState, claim: LeaderClaim) -> bool:
+    """Whether this node may take a step to an epoch that is far above its own. A single voter that a stranger
+    took there must not end leaders. But there may be a leader, or none without that voter."""
+    if hears_leader(quorum):
+        return False
+    is_leaderless = quorum.leaderless_ms >= LEADERLESS_TIMEOUTS * quorum.config.election_timeout_ms
+    return claim.leader_id != NO_LEADER or is_leaderless
 
 
 def _note_leader_behind(quorum: QuorumState, claim: LeaderClaim) -> None:

@@ -39,6 +39,11 @@ def test_a_password_that_is_salted_is_taken_as_it_is() -> None:
     assert record == only(f"SCRAM-SHA-256=[name=bob,password=secret,salt={SALT_TEXT}]")
 
 
+def test_what_java_takes_is_taken() -> None:
+    record = only("SCRAM-SHA-256=[name=a,password=secret,salt=QUJDRA,iterations=+5000,]")
+    assert (record.salt, record.iterations) == (b"ABCD", 5000)
+
+
 def test_each_user_has_a_salt_of_its_own() -> None:
     text = "SCRAM-SHA-256=[name=alice,password=secret]"
     one, other = scram_records([text, text.replace("alice", "bob")], LATEST_PRODUCTION)
@@ -60,6 +65,10 @@ def test_each_user_has_a_salt_of_its_own() -> None:
         ("SCRAM-SHA-256=[name=a,password=secret,iterations=many]", "from 4096 to 16384, not many"),
         ("SCRAM-SHA-256=[name=a,saltedpassword=c2VjcmV0]", "needs its salt"),
         ("SCRAM-SHA-256=[name=a,password=secret,salt=%%%]", "salt is not Base64"),
+        ("SCRAM-SHA-256=[name=a,saltedpassword=\u00e9,salt=AAAA]", "saltedpassword is not Base64"),
+        (f"SCRAM-SHA-256=[name=a,password=secret,iterations={'9' * 5000}]", "from 4096 to 16384, not 999"),
+        ("SCRAM-SHA-256=[name=a,password=\udcff]", "password is not UTF-8"),
+        ("SCRAM-SHA-256=[name=\udcff,password=secret]", "name is not UTF-8"),
     ],
 )
 def test_what_is_wrong_is_said_without_the_secret(text: str, complaint: str) -> None:

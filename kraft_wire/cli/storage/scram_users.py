@@ -5,7 +5,6 @@ Error messages repeat no password, salt or other secret.
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import secrets
 from base64 import b64decode
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_wire.cli.errors import UsageError
+from kraft_wire.configs.java_text import parse_int32
 from kraft_wire.controller.clients.alter_user_scram_credentials import LEAST_ITERATIONS, MOST_ITERATIONS
 from kraft_wire.controller.clients.scram import DIGESTS, scram_keys
 from kraft_wire.metadata.features.metadata_version import name_of, scram_supported
@@ -45,6 +45,7 @@ def _record(text: str) -> UserScramCredentialRecord:
     parts = _parts(configuration[1:-1])
     if not parts.get("name"):
         raise UsageError(f"{OPTION} needs a name: {EXAMPLE}")
+    _utf8(parts["name"], "name")
     iterations = _iterations(parts)
     salt = _decoded(parts, "salt") if "salt" in parts else secrets.token_bytes(SALT_BYTES)
     keys = scram_keys(mechanism, _salted_password(mechanism, parts, salt, iterations))
@@ -60,7 +61,7 @@ def _record(text: str) -> UserScramCredentialRecord:
 
 def _parts(configuration: str) -> dict[str, str]:
     parts: dict[str, str] = {}
-    for part in configuration.split(","):
+    for part in configuration.rstrip(",").split(","):
         name, equals, value = part.partition("=")
         if not equals or name not in _PARTS:
             raise UsageError(
@@ -73,17 +74,17 @@ def _parts(configuration: str) -> dict[str, str]:
 
 def _iterations(parts: dict[str, str]) -> int:
     text = parts.get("iterations", str(LEAST_ITERATIONS))
-    if not text.isdecimal() or not LEAST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
-        raise UsageError(
-            f"{OPTION}: iterations must be from {LEAST_ITERATIONS} to {MOST_ITERATIONS}, not {text}"
-        )
-    return int(text)
+    number = parse_int32(text)
+    if number is None or not LEAST_ITERATIONS <= number <= MOST_ITERATIONS:
+        limits = f"from {LEAST_ITERATIONS} to {MOST_ITERATIONS}"
+        raise UsageError(f"{OPTION}: iterations must be {limits}, not {text[:20]}")
+    return number
 
 
 def _salted_password(mechanism: ScramMechanism, parts: dict[str, str], salt: bytes, iterations: int) -> bytes:
     """Return the salted password; a password counts before one that is salted already."""
     if password := parts.get("password"):
-        return hashlib.pbkdf2_hmac(DIGESTS[mechanism], password.encode(), salt, iterations)
+        return hashlib.pbkdf2_hmac(DIGESTS[mechanism], _utf8(password, "password"), salt, iterations)
     if not parts.get("saltedpassword"):
         raise UsageError(f"{OPTION} needs a password, or a saltedpassword with its salt")
     if "salt" not in parts:
@@ -92,7 +93,16 @@ def _salted_password(mechanism: ScramMechanism, parts: dict[str, str], salt: byt
 
 
 def _decoded(parts: dict[str, str], name: str) -> bytes:
+    """Return Base64 as bytes; as in Java, it may lack the padding."""
+    text = parts[name]
     try:
-        return b64decode(parts[name], validate=True)
-    except binascii.Error:
+        return b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except ValueError:
         raise UsageError(f"{OPTION}: {name} is not Base64") from None
+
+
+def _utf8(text: str, name: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{OPTION}: {name} is not UTF-8") from None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from typing import Final
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
@@ -140,14 +140,19 @@ def _keys_of(entity: QuotaEntity) -> Mapping[str, Largest]:
 
 
 def _check_address(name: str | None) -> None:
-    if name is None:
-        return
+    if name is not None and not _is_address(name):
+        raise _invalid(f"{name[:100]!r} is not an IP address, and this controller looks up no host names")
+
+
+def _is_address(name: str) -> bool:
+    """Whether all brokers read a text as an address: Java has no IPv4 in brackets, and a scope is of one
+    machine."""
+    is_in_brackets = name.startswith("[") and name.endswith("]")
     try:
-        ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+        address = ip_address(name[1:-1] if is_in_brackets else name)
     except ValueError:
-        raise _invalid(
-            f"{name[:100]!r} is not an IP address, and this controller looks up no host names"
-        ) from None
+        return False
+    return not is_in_brackets if isinstance(address, IPv4Address) else address.scope_id is None
 
 
 def _check_value(keys: Mapping[str, Largest], key: str, value: float) -> None:

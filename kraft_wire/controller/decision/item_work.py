@@ -34,12 +34,19 @@ class ItemWork(ABC, Generic[Item]):
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Decide about the next items."""
-        end = self._decided + ITEMS_PER_PIECE
+        end, weight = self._decided, 0
+        while end < len(self._items) and weight < ITEMS_PER_PIECE:
+            weight += self.weight_of(self._items[end])
+            end += 1
         records = self.decide_items(state, self._items[self._decided : end])
         self._decided = end
         if end < len(self._items):
             return Piece(records, is_last=False)
         return Piece(records, is_last=True, response=self.response())
+
+    def weight_of(self, item: Item) -> int:
+        """Return how many usual items take as long as this one."""
+        return 1
 
     @abstractmethod
     def decide_items(self, state: ControllerState, items: Sequence[Item]) -> list[VersionedRecord]:

@@ -69,8 +69,7 @@ class LogFollower:
         if self.is_loading:
             return False
         if not event.batches and self._reading_to is not None:
-            self._looked_up_to, self._reading_to = self._reading_to, None
-            return True
+            self._looked_up_to, self._reading_to = self._reading_to, event.end_offset
         self._read.extend(event.batches)
         self._read_end = event.end_offset
         return self.resume()

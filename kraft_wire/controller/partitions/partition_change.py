@@ -4,10 +4,11 @@ The rules are those of Kafka's PartitionChangeBuilder and PartitionReassignmentR
 the eligible leader replicas. Every record raises the partition epoch by one. Every record whose leader is
 set, even to the present leader, raises the leader epoch by one.
 
-Two records differ from Kafka's on purpose. The last known leader of a partition is never recorded as broker
+Three records differ from Kafka's on purpose. The last known leader of a partition is never recorded as broker
 -1, which means no leader. And if a leader is elected from the ELR and an ISR of one is large enough, the ELR
 becomes empty at once: the leader commits records without the members of the ELR, so they no longer have all
-committed records.
+committed records. And only replicas are in an ELR: one that is removed deletes its log, and may come back
+without it.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ class _Target(msgspec.Struct):
             self.elr = ()
             return
         gone = {*self.isr, *goal.unclean_shutdown}
-        self.elr = tuple(sorted({*self.elr, *partition.isr} - gone))
+        self.elr = tuple(sorted({*self.elr, *partition.isr}.intersection(self.replicas) - gone))
 
 
 class _Elected(NamedTuple):

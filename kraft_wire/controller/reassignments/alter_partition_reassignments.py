@@ -52,6 +52,11 @@ class _Reassignments(ItemWork[tuple[ReassignableTopicResponse, ReassignableParti
         self._mentions = Counter((answer.name, target.partition_index) for answer, target in self._items)
         self._may_change_factor = request.allow_replication_factor_change
 
+    def weight_of(self, item: tuple[ReassignableTopicResponse, ReassignablePartition]) -> int:
+        """Return a weight that grows with the replicas."""
+        _, target = item
+        return 2 + len(target.replicas or ()) // 2
+
     def decide_items(
         self,
         state: ControllerState,

@@ -5,8 +5,9 @@ the new ones are in sync, ``partition_change`` takes the old ones out, in the ch
 it.
 
 Rules: ReplicationControlManager, PartitionReassignmentReplicas, PartitionReassignmentRevert. Other than
-Java's controller, a reassignment that replaces another leaves nothing of it. There, one that adds no replica
-keeps the list of those that the other one was adding; it may never complete then.
+Java's controller, a reassignment that replaces another begins from the replicas before that one: those that
+only it was adding are dropped at once. There, they are moved away from like others, and a replica may be left
+among those that are added, so that the reassignment never ends.
 """
 
 from __future__ import annotations
@@ -33,9 +34,19 @@ def reassigned(
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {list(replicas)} {problem}")
     if not may_change_factor:
         _check_factor(partition, replicas)
-    removing = tuple(sorted(set(partition.replicas).difference(replicas)))
-    adding = tuple(sorted(set(replicas).difference(partition.replicas)))
-    return Goal(replicas=(*replicas, *removing), removing=removing, adding=adding)
+    former = _former(partition, replicas)
+    removing = tuple(sorted(set(former).difference(replicas)))
+    adding = tuple(sorted(set(replicas).difference(former)))
+    isr = tuple(id for id in partition.isr if id in replicas or id in removing)
+    return Goal(isr=isr, replicas=(*replicas, *removing), removing=removing, adding=adding)
+
+
+def _former(partition: Partition, replicas: Sequence[int]) -> Ids:
+    """Return the replicas from which a partition is moved: those before a reassignment that goes on. If none
+    that stays were in sync then, all that there are."""
+    former = _without(partition.replicas, partition.adding_replicas)
+    stay_in_sync = {*former, *replicas}.intersection(partition.isr)
+    return former if stay_in_sync or not partition.isr else partition.replicas
 
 
 def _check_factor(partition: Partition, replicas: Sequence[int]) -> None:

@@ -5,12 +5,13 @@ Kafka requires DESCRIBE on the cluster. Rules: ReplicationControlManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, TypeVar
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
 from kraft_wire.metadata.partitions.partition import PartitionRef
+from kraft_wire.metadata.partitions.rare_lists import RareKey
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsRequest,
@@ -22,6 +23,8 @@ from kraft_wire.protocol.messages.list_partition_reassignments_response import (
     OngoingTopicReassignment,
 )
 
+Key = TypeVar("Key")
+
 PARTITIONS_PER_PIECE: Final = 2_000
 """The partitions that are looked at in one step."""
 
@@ -31,8 +34,17 @@ def handle(
 ) -> Result:
     """List those of the named partitions that are being reassigned; without topics, all that are."""
     metadata = state.metadata
-    refs = metadata.partitions.reassigning() if request.topics is None else _named(metadata, request.topics)
-    return Result.of_work(_Listing(refs), state, context)
+    if request.topics is None:
+        return Result.of_work(_Listing(metadata.partitions.rare_keys(), _reassigning), state, context)
+    return Result.of_work(_Listing(_named(metadata, request.topics), _as_named), state, context)
+
+
+def _reassigning(metadata: MetadataState, keys: Sequence[RareKey]) -> Sequence[PartitionRef]:
+    return metadata.partitions.reassigning(keys)
+
+
+def _as_named(metadata: MetadataState, refs: Sequence[PartitionRef]) -> Sequence[PartitionRef]:
+    return refs
 
 
 def _named(metadata: MetadataState, topics: Iterable[ListPartitionReassignmentsTopics]) -> list[PartitionRef]:
@@ -44,22 +56,26 @@ def _named(metadata: MetadataState, topics: Iterable[ListPartitionReassignmentsT
     return refs
 
 
-class _Listing:
-    """The partitions of one request. Each is listed as it is found in its step."""
+class _Listing(Generic[Key]):
+    """The partitions of one request, and how those are found that may have to be listed. Each is listed as it
+    is in its step."""
 
-    def __init__(self, refs: Sequence[PartitionRef]) -> None:
+    def __init__(
+        self, keys: Sequence[Key], find: Callable[[MetadataState, Sequence[Key]], Sequence[PartitionRef]]
+    ) -> None:
         self.key = WorkKey(WorkKind.LIST_REASSIGNMENTS)
-        self._refs = refs
+        self._keys = keys
+        self._find = find
         self._done = 0
         self._topics: dict[str, OngoingTopicReassignment] = {}
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """List the next partitions."""
         end = self._done + PARTITIONS_PER_PIECE
-        for ref in self._refs[self._done : end]:
+        for ref in self._find(state.metadata, self._keys[self._done : end]):
             self._list(state.metadata, ref)
         self._done = end
-        if end < len(self._refs):
+        if end < len(self._keys):
             return Piece((), is_last=False)
         response = ListPartitionReassignmentsResponse(error_message=None, topics=list(self._topics.values()))
         return Piece((), is_last=True, response=response)

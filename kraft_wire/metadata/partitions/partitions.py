@@ -27,7 +27,7 @@ from kraft_wire.metadata.partitions.partition import (
 )
 from kraft_wire.metadata.partitions.places import Places
 from kraft_wire.metadata.partitions.rare import Lists, Rare, narrow, rare_of
-from kraft_wire.metadata.partitions.rare_lists import RareLists
+from kraft_wire.metadata.partitions.rare_lists import RareKey, RareLists
 from kraft_wire.metadata.partitions.regions import Regions
 from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.uuid import Uuid
@@ -117,16 +117,17 @@ class Partitions:
         """Return the partitions whose ISR contains this broker."""
         return self.refs(self.rows_with_isr_member(broker_id, self._all_rows))
 
-    def reassigning(self) -> list[PartitionRef]:
-        """Return the partitions that are being reassigned, by topic."""
-        return [PartitionRef(topic.id, index) for topic, index in self._reassigning()]
+    def rare_keys(self) -> list[RareKey]:
+        """Return the partitions that may be reassigned, and few others."""
+        return self._rare.keys()
+
+    def reassigning(self, among: Iterable[RareKey]) -> list[PartitionRef]:
+        """Return those of the partitions that are being reassigned."""
+        return [PartitionRef(topic.id, index) for topic, index in self._rare.find(_is_reassigning, among)]
 
     def count_reassigning(self) -> int:
         """Return the number of partitions that are being reassigned."""
-        return len(self._reassigning())
-
-    def _reassigning(self) -> list[tuple[TopicRows, int]]:
-        return self._rare.find(lambda rare: rare.adding_replicas or rare.removing_replicas)
+        return len(self._rare.find(_is_reassigning, self._rare.keys()))
 
     # Rows, for decisions about many partitions. They are valid until the next change.
 
@@ -277,7 +278,7 @@ class Partitions:
 
     def clear_elr(self, only: TopicRows | None) -> None:
         """Empty the ELRs and the last known ELRs of one topic, or of all. Those that had any have changed."""
-        for topic, index in self._rare.find(lambda rare: rare.has_elr):
+        for topic, index in self._rare.find(_has_elr, self._rare.keys()):
             if only is None or topic is only:
                 self._clear_rare_elr(topic, index)
         window = self._all_rows if only is None else slice(only.start, only.start + only.extent)
@@ -412,3 +413,11 @@ class Partitions:
 
 def _start(topic: TopicRows) -> int:
     return topic.start
+
+
+def _is_reassigning(rare: Rare) -> bool:
+    return bool(rare.adding_replicas or rare.removing_replicas)
+
+
+def _has_elr(rare: Rare) -> bool:
+    return rare.has_elr

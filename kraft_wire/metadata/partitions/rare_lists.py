@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kraft_wire.metadata.freeing import Table
@@ -50,9 +50,14 @@ class RareLists:
         """Forget the lists of a partition whose row is cleared."""
         self._take((topic.ordinal, index))
 
-    def find(self, wanted: Callable[[Rare], object]) -> list[tuple[TopicRows, int]]:
-        """Return the partitions whose lists are wanted, by topic and index."""
-        return [(self._regions.owners[key[0]], key[1]) for key, rare in self._lists.items() if wanted(rare)]
+    def keys(self) -> list[RareKey]:
+        """Return the partitions that have rare lists."""
+        return list(self._lists)
+
+    def find(self, wanted: Callable[[Rare], bool], among: Iterable[RareKey]) -> list[tuple[TopicRows, int]]:
+        """Return those of the partitions whose lists are wanted, by topic and index."""
+        owners = self._regions.owners
+        return [(owners[key[0]], key[1]) for key in among if wanted(self._lists.get(key, COMMON))]
 
     def wide(self, rows: slice | Rows) -> dict[int, Lists]:
         """Return the lists of the wide partitions among these rows, by row."""

@@ -144,6 +144,8 @@ def note_leader_alive(quorum: QuorumState) -> None:
         following.has_fetched = True
         following.leader_is_gone = False
         following.has_resigned = False
+        following.is_first_successor = False
+        following.successor_wait_ms = None
         following.last_answer_ms = quorum.now.monotonic_ms
         following.not_before_ms = 0
         quorum.has_to_pass_records_on = False

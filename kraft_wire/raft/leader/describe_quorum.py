@@ -25,6 +25,7 @@ from kraft_wire.raft.quorum_state import QuorumState
 
 FIRST_WITH_DIRECTORIES = 2
 UNKNOWN_OFFSET = -1
+NO_TIMESTAMP = -1
 
 
 def handle_describe_quorum(quorum: QuorumState, rpc: RpcRequest) -> None:
@@ -98,6 +99,14 @@ def _replicas(quorum: QuorumState, replicas: Iterable[ReplicaProgress], version:
     return [_replica(quorum, progress, version) for progress in replicas]
 
 
+def _last_fetch_wall_ms(quorum: QuorumState, progress: ReplicaProgress) -> int:
+    """Return the wall-clock time of the last fetch, -1 for none. It doesn't stand still for a replica at work
+    when the clock is set back."""
+    if progress.last_contact_wall_ms < 0:
+        return NO_TIMESTAMP
+    return quorum.now.wall_ms - (quorum.now.monotonic_ms - progress.last_contact_ms)
+
+
 def _replica(quorum: QuorumState, progress: ReplicaProgress, version: int) -> ReplicaState:
     if quorum.leadership is not None and progress is quorum.leadership.own:
         replica = ReplicaState(
@@ -110,7 +119,7 @@ def _replica(quorum: QuorumState, progress: ReplicaProgress, version: int) -> Re
         replica = ReplicaState(
             replica_id=progress.key.id,
             log_end_offset=UNKNOWN_OFFSET if progress.end_offset is None else progress.end_offset,
-            last_fetch_timestamp=progress.last_contact_wall_ms,
+            last_fetch_timestamp=_last_fetch_wall_ms(quorum, progress),
             last_caught_up_timestamp=progress.last_caught_up_wall_ms,
         )
     if version >= FIRST_WITH_DIRECTORIES:

@@ -109,16 +109,23 @@ class LogFiles:
             while position < end_offset and not scope.cancel_called:
                 data = self._store.log.read(position, end_offset, READ_BYTES)
                 batches, _ = split_batches(data, check_crc=False)
-                if not batches and position >= self._store.log.end_offset:
-                    raise InvariantViolated(
-                        f"all below offset {end_offset} is committed, and the log has nothing at {position}:"
-                        f" it ends at {self._store.log.end_offset}"
-                    )
-                position = batches[-1].header.next_offset if batches else position
-                self._feed(CommittedBatches(batches, position))
                 if not batches:
+                    self._check_is_within_batch(position, end_offset)
+                    self._feed(CommittedBatches([], position))
                     return
+                position = batches[-1].header.next_offset
+                self._feed(CommittedBatches(batches, position))
                 await trio.lowlevel.checkpoint()
+
+    def _check_is_within_batch(self, position: int, end_offset: int) -> None:
+        """Raise InvariantViolated unless a batch begins at ``position`` and ends above ``end_offset``."""
+        log = self._store.log
+        batches, _ = split_batches(log.read(position, log.end_offset, READ_BYTES), check_crc=False)
+        if not batches or batches[0].header.next_offset <= end_offset:
+            raise InvariantViolated(
+                f"all below offset {end_offset} is committed, and the log has nothing at {position}:"
+                f" it ends at {log.end_offset}"
+            )
 
     def find_timestamps(self, timestamps: Sequence[int], end_offset: int) -> None:
         self._background.start(self._find_timestamps, timestamps, end_offset)

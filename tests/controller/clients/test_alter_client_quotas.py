@@ -130,6 +130,9 @@ def test_an_ip_has_a_quota_of_its_own(harness: Harness, name: str | None) -> Non
         ((("ip", "no.such.host.invalid"),), "is not an IP address"),
         ((("ip", "10.0.0.1/8"),), "is not an IP address"),
         ((("ip", "[10.0.0"),), "is not an IP address"),
+        ((("ip", "[10.0.0.1]"),), "is not an IP address"),
+        ((("ip", "fe80::1%eth0"),), "is not an IP address"),
+        ((("ip", "[fe80::1%no such]"),), "is not an IP address"),
     ],
 )
 def test_invalid_entity_types(harness: Harness, entity: QuotaEntity, problem: str) -> None:

@@ -163,4 +163,5 @@ def test_users_are_described(harness: Harness) -> None:
 
 
 def test_secrets_are_not_printed() -> None:
-    assert "hidden" in repr(scram_keys(SHA_256, SALTED))
+    keys = scram_keys(SHA_256, SALTED)
+    assert repr(keys) == "ScramKeys(hidden)" == str(keys)

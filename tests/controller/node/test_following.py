@@ -27,3 +27,19 @@ def test_nothing_is_read_again_until_more_is_committed_than_a_part_of_a_batch() 
     batches, _ = split_batches(encode_batch(0, 1, 0, [no_op] * 3))
     assert follower.apply_committed(CommittedBatches(batches, 3))
     assert (follower.applied_end, follower.is_busy) == (3, False)
+
+
+def test_what_was_read_before_a_part_of_a_batch_is_applied_once() -> None:
+    """A digest lets the follower pause after the first batch."""
+    outbox = Outbox(CONTROLLER_APIS)
+    follower = LogFollower(Harness(level=0).state, SnapshotPolicy(1 << 20, 0), outbox, 0)
+    no_op = encode_metadata_record(NoOpRecord(), 0)
+    batches, _ = split_batches(b"".join(encode_batch(offset, 1, 0, [no_op] * 2) for offset in (0, 2)))
+    follower.read_up_to(5)
+    follower.pause_at = 2
+    assert not follower.apply_committed(CommittedBatches(batches, 4))
+    follower.pause_at = None
+    assert follower.apply_committed(CommittedBatches([], 4))
+    assert follower.applied_end == 4
+    follower.read_up_to(6)
+    assert outbox.effects == [ReadCommitted(0, 5), ReadCommitted(4, 6)]

@@ -190,9 +190,51 @@ def test_a_reassignment_replaces_another(cluster: TopicCluster) -> None:
     foo = cluster.create_topic("foo", [0, 1])
     reassign(cluster, "foo", [2, 1])
     assert reassign(cluster, "foo", [3, 1]) == [0]
-    assert moves(cluster, foo) == ((3, 1, 0, 2), (3,), (0, 2))
+    assert moves(cluster, foo) == ((3, 1, 0), (3,), (0,))
     assert propose_isr(cluster, foo, [0, 1, 3]) == ErrorCode.NEW_LEADER_ELECTED
     assert moves(cluster, foo) == ((3, 1), (), ())
+
+
+def test_the_former_replicas_are_remembered_when_a_reassignment_replaces_another(
+    cluster: TopicCluster,
+) -> None:
+    cluster.add_brokers(5)
+    foo = cluster.create_topic("foo", [0, 1, 2])
+    reassign(cluster, "foo", [3, 4, 5])
+    propose_isr(cluster, foo, [0, 1, 2, 5])
+    assert reassign(cluster, "foo", [3, 4, 0]) == [0]
+    assert moves(cluster, foo) == ((3, 4, 0, 1, 2), (3, 4), (1, 2))
+    assert cluster.partition(foo).isr == (0, 1, 2), "5 is no replica any more"
+    assert reassign(cluster, "foo", None) == [0]
+    assert moves(cluster, foo) == ((0, 1, 2), (), ())
+
+
+def test_replicas_that_alone_are_in_sync_are_not_dropped(cluster: TopicCluster) -> None:
+    foo = cluster.create_topic("foo", [0, 1])
+    reassign(cluster, "foo", [2, 3])
+    propose_isr(cluster, foo, [0, 1, 2])
+    cluster.fence(0, 1)
+    assert reassign(cluster, "foo", [4, 3]) == [0]
+    assert cluster.leader_and_isr(foo) == (2, (2,))
+    assert moves(cluster, foo) == ((4, 3, 0, 1, 2), (4,), (0, 1, 2))
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_replica_that_is_removed_is_not_eligible_any_more(is_cancelled: bool) -> None:
+    """It deletes its log, and may come back without records."""
+    cluster = TopicCluster(*BROKERS, elr=True)
+    foo = cluster.create_topic("foo", [0, 1])
+    cluster.set_min_isr("foo", 2)
+    reassign(cluster, "foo", [2, 3])
+    propose_isr(cluster, foo, [0, 2])
+    if is_cancelled:
+        reassign(cluster, "foo", None)
+    else:
+        propose_isr(cluster, foo, [0, 2, 3])
+    partition = cluster.partition(foo)
+    assert set(partition.elr) <= set(partition.replicas)
+    if is_cancelled:
+        assert (partition.replicas, partition.isr, partition.elr) == ((0, 1), (0,), ())
 
 
 def test_a_reassignment_back_to_the_former_replicas_completes(cluster: TopicCluster) -> None:

@@ -176,6 +176,29 @@ def test_a_node_that_missed_elections_above_the_ceiling_of_answers_gets_there_st
     assert all(epoch < node.running.epoch < epoch + FEW_EPOCHS for node in quorum.nodes.values())
 
 
+@pytest.mark.parametrize(
+    ("voters", "ahead", "down"),
+    [
+        (3, {1: 1000}, (3,)),
+        (3, {1: 100, 2: 400}, ()),
+        (5, {1: 300, 2: 300, 3: 600}, ()),
+    ],
+)
+def test_voters_above_the_ceiling_of_answers_that_need_others_elect_a_leader(
+    voters: int, ahead: dict[int, int], down: tuple[int, ...]
+) -> None:
+    """They are in different epochs, or too few, so that no answer names a leader."""
+    quorum = CoreQuorum(voters).led()
+    quorum.run_for(3_000)
+    for node in quorum.nodes.values():
+        node.crash()
+        node.election = election(-1, LAST_ANSWERED_EPOCH + ahead.get(node.id, -(10**9)))
+    for node in quorum.nodes.values():
+        if node.id not in down:
+            node.start()
+    quorum.run_until(lambda: bool(quorum.leaders), within_ms=60_000)
+
+
 @pytest.mark.parametrize("epoch", [LAST_ANSWERED_EPOCH + 1000, LAST_EPOCH, INT32_MAX])
 @pytest.mark.parametrize("voters", [3, 5])
 def test_one_voter_above_the_ceiling_of_answers_disturbs_nobody(voters: int, epoch: int) -> None:

@@ -107,7 +107,9 @@ def test_a_read_after_trimming_finds_nothing_of_what_was_trimmed(path: Path) -> 
     assert files._last_read is None
 
 
-async def test_a_high_watermark_in_the_middle_of_a_batch_ends_nobody(path: Path) -> None:
+async def test_a_high_watermark_in_the_middle_of_a_batch_ends_nobody(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever plays a leader can say that. What is missing below the log's end is another thing."""
     fed: list[NodeEvent] = []
     store = open_store(path)
@@ -117,4 +119,7 @@ async def test_a_high_watermark_in_the_middle_of_a_batch_ends_nobody(path: Path)
     assert fed == [CommittedBatches([], 0)]
     with pytest.raises(InvariantViolated, match="the log has nothing at 3"):
         await files._read_committed(0, 9, trio.CancelScope())
+    monkeypatch.setattr(store.log, "read", lambda *asked: b"damage")
+    with pytest.raises(InvariantViolated, match="the log has nothing at 0"):
+        await files._read_committed(0, 2, trio.CancelScope())
     store.close()
