@@ -56,6 +56,11 @@ app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with tools for it
 app.command(f"{COMMANDS}.server:server", name="server")
 app.command(f"{COMMANDS}.observe.observe:observe", name="observe")
 app.command(f"{COMMANDS}.dev:dev", name="dev")
+app.command(
+    f"{COMMANDS}.describe.describe:describe",
+    name="describe",
+    usage=_usage("describe [SCREEN] [TOPICS...] [OPTIONS]"),
+)
 app.command(f"{COMMANDS}.dump.dump_log:dump_log", name="dump-log")
 app.command(f"{COMMANDS}.fsck:fsck", name="fsck")
 app.command(f"{COMMANDS}.sim:sim", name="sim")

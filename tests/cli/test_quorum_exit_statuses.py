@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.cli import quorum
+from kraft_wire.cli.describe.describe import describe
 from kraft_wire.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from kraft_wire.cli.exporters.list_them import exporters_list
 from kraft_wire.cli.exporters.order import exporters_pause, exporters_reset, exporters_resume
@@ -32,6 +33,7 @@ TABLES: dict[tuple[str, str], list[Command]] = {
         quorum_status,
         quorum_describe,
     ],
+    ("describe.md", "## The past"): [describe],
     ("quorum.md", "## Change the voters"): [
         quorum_add,
         quorum_promote,

@@ -14,11 +14,15 @@ from kraft_wire.client.errors import WrongServer
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.logs.live_store import LiveStore
+from kraft_wire.logs.metadata_at import Moment, metadata_at
 from kraft_wire.logs.positions import positions_json
 from kraft_wire.logs.ranges import DataLoss
 from kraft_wire.logs.store import LogRange
+from kraft_wire.metadata.canonical import canonical
+from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.spark.options import BadOption, parse_options
 from kraft_wire.spark.reading import CorruptSegment, rows_of
+from tests.logs.test_metadata_at import found_in
 from tests.support.changing_proxy import changing_proxy
 from tests.support.controller_process import CLUSTER_ID, GIVE_UP_S, ControllerProcess, formatted
 from tests.support.live_quorum import (
@@ -95,6 +99,19 @@ def test_tasks_share_a_range_without_doubles(controller: ControllerProcess) -> N
     rows = [row for found in rows_of(store, pieces, options) for row in found.to_pylist()]
     assert len(pieces) == -(-bounds.end.offset // 7)
     assert rows == live(address, endingOffsets=positions_json({CLUSTER_ID: bounds.end}))
+
+
+def test_the_metadata_is_that_of_the_folder(controller: ControllerProcess) -> None:
+    store = LiveStore(settings(address_of(controller)))
+    (bounds,) = store.bounds().values()
+    for offset in (None, bounds.end.offset - 7):
+        there = metadata_at(store, bounds, Moment(offset))
+        on_disk = found_in(controller.log_dir.parent, Moment(offset))
+        assert canonical(there.state) == canonical(on_disk.state)
+        assert there.state.configs.get(ResourceType.BROKER, "") or offset is None
+        assert (there.offset, there.epoch, there.time_ms) == (on_disk.offset, on_disk.epoch, on_disk.time_ms)
+        assert not there.may_be_uncommitted
+    store.close()
 
 
 def test_each_table_has_its_own_rows(controller: ControllerProcess) -> None:

@@ -5,11 +5,14 @@ both brokers unfenced and in every ISR.
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -288,6 +291,28 @@ def test_leadership_returns_to_the_preferred_replica(cluster: Cluster, tools: Ka
     )
 
 
+def test_describe_shows_what_kafka_s_tools_show(cluster: Cluster, tools: KafkaTools) -> None:
+    cluster.create_topic_on("shown", [[2, 1], [1, 2], [2, 1]])
+    rows = _described(cluster, "topics", "shown")
+    assert [_as_kafka_shows(row) for row in rows] == [
+        [cell.partition(":")[2].strip() for cell in line.strip().split("\t")[:5]]
+        for line in tools.topics(cluster.bootstrap, "--describe", "--topic", "shown").splitlines()
+        if "Partition: " in line
+    ]
+    leads = {row["broker"]: row["leads"] for row in _described(cluster, "brokers")}
+    described = tools.topics(cluster.bootstrap, "--describe")
+    assert leads == {broker: described.count(f"Leader: {broker}\t") for broker in BROKERS}
+    levels = {row["feature"]: row for row in _described(cluster, "features")}
+    features = tools.features(cluster.bootstrap, "describe")
+    for feature, level in re.findall(r"Feature: (\S+) .* FinalizedVersionLevel: (\S+)", features):
+        newer_than_the_tool = {"UNKNOWN"} if feature == "metadata.version" else set()
+        assert level in {
+            levels[feature]["version"] or str(levels[feature]["finalized"]),
+            *newer_than_the_tool,
+        }
+    assert [row["role"] for row in _described(cluster, "quorum")] == ["leader"]
+
+
 def test_our_dump_of_the_log_is_kafkas(cluster: Cluster, tools: KafkaTools, tmp_path: Path) -> None:
     """This test must run last, when the log holds the records of all tests before it."""
     for segment in segments(cluster.controller.data_folder):
@@ -298,6 +323,22 @@ def test_our_dump_of_the_log_is_kafkas(cluster: Cluster, tools: KafkaTools, tmp_
         )
         assert ours.returncode == 0, ours.stderr
         assert ours.stdout.splitlines() == tools.dump_log(copy).stdout.splitlines()
+
+
+def _described(cluster: Cluster, screen: str, *topics: str) -> list[dict[str, Any]]:
+    """Return the rows of a screen of `kraft-wire describe`."""
+    done = run_command(
+        "describe", screen, *topics, "--json", "--bootstrap-controller", cluster.controller.address
+    )
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)[screen]
+    return rows
+
+
+def _as_kafka_shows(row: dict[str, Any]) -> list[str]:
+    """Return the name, partition, leader, replicas and ISR as kafka-topics.sh prints them."""
+    lists = (",".join(map(str, row[name])) for name in ("replicas", "isr"))
+    return [row["topic"], str(row["partition"]), str(row["leader"]), *lists]
 
 
 def _topic_id(records: Records, name: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.cli.errors import EXIT_OK, UsageError
+from kraft_wire.cli.moments import check_moment
 from kraft_wire.cli.pipeline import check_extra
 from kraft_wire.server.entropy import SystemEntropy
 
@@ -57,13 +58,9 @@ def pipeline_restore(
         The time of the last record to restore, such as 2026-11-22T01:30:00; in UTC unless it names a zone, as
         in +01:00.
     """
-    if as_of_offset is not None and as_of_time is not None:
-        raise UsageError("--as-of-offset and --as-of-time exclude each other; give one of them")
     if node_id < 0:
         raise UsageError(f"--node-id {node_id}: a node id must be at least 0")
-    if as_of_offset is not None and as_of_offset < 0:
-        raise UsageError(f"--as-of-offset {as_of_offset}: an offset must be at least 0")
-    moment = None if as_of_time is None else _parse_time(as_of_time)
+    moment = check_moment(as_of_offset, as_of_time)
     check_extra("spark", "pyarrow")
     for _ in range(_TRIES - 1):
         try:
@@ -101,14 +98,6 @@ def _watched(rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
             print(f"offset {row.offset:,}, epoch {row.epoch}: {count:,} records", file=sys.stderr)
             reported_s = time.monotonic()
         yield row
-
-
-def _parse_time(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--as-of-time {text!r} is not a time, such as 2026-11-22T01:30:00") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _report(restored: Restored, into: Path, node_id: int) -> None:

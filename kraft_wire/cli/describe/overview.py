@@ -1,0 +1,76 @@
+"""The screen without a name: how large the cluster is, and what isn't as it should be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from kraft_wire.cli.describe.brokers import FENCED, SHUTTING_DOWN, state_of
+from kraft_wire.cli.describe.quorum import voter_ids
+from kraft_wire.cli.describe.table import NOTHING, cell
+from kraft_wire.cli.describe.topics import PartitionCounts
+from kraft_wire.logs.metadata_at import UNKNOWN, MetadataThen
+from kraft_wire.metadata.features.metadata_version import name_of
+from kraft_wire.metadata.features.supported import METADATA_VERSION
+
+UNKNOWN_LEADER: Final = "unknown: elected before the snapshot that was read"
+
+
+class Overview(msgspec.Struct):
+    """Counts of the whole cluster. ``leader`` is null if it isn't known."""
+
+    metadata_version: str | None
+    kraft_version: int
+    leader: int | None
+    voters: list[int]
+    controllers: int
+    brokers: int
+    fenced: int
+    in_controlled_shutdown: int
+    topics: int
+    partitions: PartitionCounts
+    configured_resources: int
+
+
+def overview_of(then: MetadataThen) -> Overview:
+    """Count everything."""
+    state, quorum = then.state, then.quorum
+    states = Counter(map(state_of, state.brokers.values()))
+    partitions = (each for topic in state.topics for each in state.partitions.of_topic(topic.id))
+    level = state.features.levels.get(METADATA_VERSION)
+    return Overview(
+        None if level is None else name_of(level),
+        quorum.kraft_version,
+        None if quorum.leader_id == UNKNOWN else quorum.leader_id,
+        voter_ids(then),
+        len(state.controllers),
+        len(state.brokers),
+        states[FENCED],
+        states[SHUTTING_DOWN],
+        len(state.topics),
+        PartitionCounts.of(partitions),
+        sum(1 for _ in state.configs.resources()),
+    )
+
+
+def overview_lines(found: Overview) -> Iterator[str]:
+    """Yield the lines of the screen."""
+    partitions = found.partitions
+    texts = {
+        "metadata.version": found.metadata_version or NOTHING,
+        "kraft.version": str(found.kraft_version),
+        "Leader": UNKNOWN_LEADER if found.leader is None else str(found.leader),
+        "Voters": cell(found.voters),
+        "Controllers": f"{found.controllers} registered",
+        "Brokers": f"{found.brokers} registered, {found.fenced} fenced, "
+        f"{found.in_controlled_shutdown} in controlled shutdown",
+        "Topics": str(found.topics),
+        "Partitions": f"{partitions.count}, of these {partitions.without_leader} without a leader, "
+        f"{partitions.under_replicated} under-replicated, {partitions.reassigning} being reassigned",
+        "Configs": f"set on {found.configured_resources} resources",
+    }
+    for name, text in texts.items():
+        yield f"{name:<17} {text}"
