@@ -6,7 +6,6 @@ The parts of a snapshot wait in ``_kraft/snapshot`` until all of them are there.
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -189,7 +188,7 @@ class LakeRecordsSink(BlockingSink):
             staged = _staged(lake.begin(lake.last_batch + 1), batch.cluster)
             _write(_ends_of_snapshot(first), staged / "ends.parquet")
             for part in self._parts:
-                os.link(part, staged / part.name)  # they are needed again if the batch fails
+                shutil.copy(part, staged)  # they are needed again if the batch fails
             self._commit(lake, batch, staged)
             self._forget_parts()
 
