@@ -10,11 +10,15 @@ check the permissions of single items have none.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller import error_forms
 from kraft_wire.controller.decision.api_table import AnsweredBy, Api, ApiTable
+from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.security.authorization import CLUSTER, AclOperation
+
+if TYPE_CHECKING:
+    from kraft_wire.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 
 _ACTIVE: Final = AnsweredBy.ACTIVE_CONTROLLER
 _ANY: Final = AnsweredBy.ANY_CONTROLLER
@@ -26,6 +30,8 @@ _ALTER_CONFIGS: Final = (AclOperation.ALTER_CONFIGS, CLUSTER)
 _DESCRIBE: Final = (AclOperation.DESCRIBE, CLUSTER)
 _CLUSTER_ACTION: Final = (AclOperation.CLUSTER_ACTION, CLUSTER)
 
+_LOGGER: Final = ResourceType.BROKER_LOGGER
+
 _ALTER_PARTITION_ENTRIES_FACTOR: Final = 5
 """By default 100,000 entries: 24,000 partitions with three replicas each, decoded in 30 to 50 ms.
 
@@ -33,6 +39,11 @@ A broker sends the ISRs of all partitions that it leads in one request, if all c
 split it. One that leads so many would have 72,000 replicas. Brokers' other requests are small: there are at
 most 2,250 partitions in an AssignReplicasToDirs, one in a Fetch, and a few directories in a heartbeat.
 """
+
+
+def _changes_loggers_only(request: IncrementalAlterConfigsRequest) -> bool:
+    return bool(request.resources) and all(each.resource_type == _LOGGER for each in request.resources)
+
 
 CONTROLLER_APIS: Final = ApiTable(
     [
@@ -149,6 +160,7 @@ CONTROLLER_APIS: Final = ApiTable(
             _ACTIVE,
             "config_apis.incremental_alter_configs",
             is_forwardable=True,
+            is_about_this_node=_changes_loggers_only,
             errors=error_forms.ALTER_CONFIGS,
         ),
         Api(

@@ -34,6 +34,7 @@ from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.entropy import SystemEntropy
+from kraft_wire.server.log_levels import log_levels
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.reports.files import report_loaded
 from kraft_wire.storage.errors import CorruptLog
@@ -84,6 +85,7 @@ def build_node(
         node_id=config.node_id,
         read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
         list_exporters=list_exporters,
+        log_levels=log_levels,
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:

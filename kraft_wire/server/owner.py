@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol
 
 import trio
@@ -34,6 +34,7 @@ from kraft_wire.raft.events import (
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.roles import Role
 from kraft_wire.server.clocks import read_clocks
+from kraft_wire.server.log_levels import set_log_levels
 from kraft_wire.server.network.peers import Peers
 from kraft_wire.server.ports.background import Background
 from kraft_wire.server.ports.log_files import LogFiles
@@ -196,6 +197,9 @@ class NodeOwner:
 
     def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
         answer_alike(map(_slot, tokens), response)
+
+    def set_log_levels(self, levels: Mapping[str, str | None]) -> None:
+        set_log_levels(levels)
 
     def notice(self, notice: NodeNotice) -> None:
         match notice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.node.effects import NodeNotice
@@ -42,6 +42,9 @@ class LonePorts:
     def reply_alike(self, tokens: Sequence[Hashable], response: Message) -> None:
         for token in tokens:
             self.reply(token, response)
+
+    def set_log_levels(self, levels: Mapping[str, str | None]) -> None:
+        """The controller has no loggers of its own: ``LoneController.effects`` has the levels."""
 
     def notice(self, notice: NodeNotice) -> None:
         """Nothing is to be done: ``LoneController.effects`` has them all."""

@@ -63,6 +63,11 @@ class KafkaTools:
         arguments = ["--bootstrap-server", bootstrap, *options]
         return self.run("kafka.admin.ConfigCommand", arguments).check().stdout
 
+    def controller_configs(self, controller: str, *options: str) -> str:
+        """Run ConfigCommand against a controller."""
+        arguments = ["--bootstrap-controller", controller, *options]
+        return self.run("kafka.admin.ConfigCommand", arguments).check().stdout
+
     def quorum(self, controller: str, *options: str) -> str:
         """Run MetadataQuorumCommand against a controller."""
         arguments = ["--bootstrap-controller", controller, *options]

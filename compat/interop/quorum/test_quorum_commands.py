@@ -17,6 +17,7 @@ from compat.harness.kafka.quorum import ControllerQuorum
 from compat.harness.kafka.reconfiguration import wait_for_registrations
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools
+from compat.harness.processes import ProcessFailed
 from kraft_wire.client.state_digests import NOT_SERVED
 
 
@@ -62,6 +63,25 @@ def test_status_reads_any_quorum(quorum: ControllerQuorum) -> None:
     from_disk = _status(*folders)
     assert {row["id"] for row in from_disk["replicas"]} == set(quorum.ports)
     assert [row["voters"] for row in from_disk["history"]][-1] == list(quorum.ports)
+
+
+def test_kafka_s_tool_changes_the_log_levels_of_a_follower(
+    quorum: ControllerQuorum, tools: KafkaTools
+) -> None:
+    follower = quorum.followers()[0]
+    loggers = ("--entity-type", "broker-loggers", "--entity-name", str(follower.node_id))
+
+    def level_of_root() -> str:
+        described = tools.controller_configs(follower.address, "--describe", *loggers)
+        (level,) = re.findall(r"^ *root=(\w+)", described, re.MULTILINE)
+        return str(level)
+
+    wait_for_registrations(quorum)
+    assert level_of_root() == "INFO"
+    tools.controller_configs(follower.address, "--alter", *loggers, "--add-config", "root=WARN")
+    assert level_of_root() == "WARN"
+    with pytest.raises(ProcessFailed, match=r"Invalid broker logger\(s\): no.such"):
+        tools.controller_configs(follower.address, "--alter", *loggers, "--add-config", "no.such=WARN")
 
 
 def test_digest_compares_the_states_of_ours_and_says_that_java_s_cannot_be_asked(

@@ -80,7 +80,7 @@ class ConfigEntries:
             case ResourceType.BROKER:
                 return self._of_brokers(bool(name), asked)
             case ResourceType.BROKER_LOGGER:
-                return []  # the log levels of this process can't be changed while it runs
+                return self._of_loggers(asked)
             case _:
                 own = self._state.metadata.configs.get(resource_type, name)
                 return self._layered(resource_type, own, asked)
@@ -145,6 +145,24 @@ class ConfigEntries:
             config_type=ConfigType.UNKNOWN if definition is None else definition.type_id,
             documentation=None if definition is None else definition.documentation,
         )
+
+    # Loggers.
+
+    def _of_loggers(self, asked: Collection[str] | None) -> list[Entry]:
+        return [
+            Entry(
+                name=name,
+                value=level,
+                read_only=False,
+                config_source=ConfigSource.DYNAMIC_BROKER_LOGGER.value,
+                is_sensitive=False,
+                synonyms=[],
+                config_type=ConfigType.UNKNOWN,
+                documentation=None,
+            )
+            for name, level in self._state.log_levels().items()
+            if asked is None or name in asked
+        ]
 
     # Resources that fall back on other values.
 

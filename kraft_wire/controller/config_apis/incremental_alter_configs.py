@@ -14,7 +14,7 @@ from typing import Final
 
 from kraft_wire.configs.java_text import split
 from kraft_wire.configs.schema import keys_of
-from kraft_wire.controller.config_apis.broker_loggers import check_loggers
+from kraft_wire.controller.config_apis.broker_loggers import LevelChanges
 from kraft_wire.controller.config_apis.config_changes import (
     STORED,
     Answer,
@@ -45,6 +45,9 @@ _SET: Final = Operation.SET
 _DELETE: Final = Operation.DELETE
 _OPERATIONS: Final = frozenset(map(int, Operation))
 
+NOTHING_SHOWN: Final = 0
+"""The answer shows nothing of the log: it doesn't wait for a majority, as levels are changed in need, too."""
+
 
 def handle(
     state: ControllerState, request: IncrementalAlterConfigsRequest, version: int, context: Context
@@ -59,15 +62,36 @@ def handle(
     ) -> list[VersionedRecord]:
         return _change(state, resource, context, changes)
 
+    changes = LevelChanges(state)
+    of_loggers = [
+        _answer_of_loggers(changes, resource, context)
+        for resource in request.resources
+        if resource.resource_type == _BROKER_LOGGER
+    ]
+
     def respond(answers: list[Answer]) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(
-            responses=[AlterConfigsResourceResponse(*answer) for answer in answers]
+            responses=[AlterConfigsResourceResponse(*answer) for answer in (*answers, *of_loggers)]
         )
 
-    work = change_configs(
-        state, context, request.resources, change, respond, validate_only=request.validate_only
-    )
-    return work.begin(state, context)
+    stored = [resource for resource in request.resources if resource.resource_type != _BROKER_LOGGER]
+    work = change_configs(state, context, stored, change, respond, validate_only=request.validate_only)
+    result = work.begin(state, context)
+    if not request.validate_only:
+        result.log_levels = changes.levels
+    if not stored:
+        result.shown_end = NOTHING_SHOWN
+    return result
+
+
+def _answer_of_loggers(changes: LevelChanges, resource: AlterConfigsResource, context: Context) -> Answer:
+    identity = resource.resource_type, resource.resource_name
+    try:
+        check_permission(*identity, context)
+        changes.take(resource)
+    except ApiError as error:
+        return Answer(int(error.code), error.message, *identity)
+    return Answer(int(ErrorCode.NONE), None, *identity)
 
 
 def _change(
@@ -75,13 +99,9 @@ def _change(
 ) -> list[VersionedRecord]:
     """Return the records that change one resource. Of several faults it raises the one that Java names."""
     resource_type, name = resource.resource_type, resource.resource_name
-    is_logger = resource_type == _BROKER_LOGGER
-    if not is_logger and resource_type not in STORED:
+    if resource_type not in STORED:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"there is no resource type {resource_type}")
     check_permission(resource_type, name, context)
-    if is_logger:
-        check_loggers(state.node_id, resource)
-        return []
     _check_operations(resource.configs)
     present = changes.present(state, resource_type, name)
     wanted = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Never, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Never, Protocol, TypeVar
 
 import msgspec
 
@@ -67,6 +67,10 @@ class AnsweredBy(Enum):
     """The node itself."""
 
 
+def _never(request: Message) -> bool:
+    return False
+
+
 class Api(msgspec.Struct, frozen=True):
     """One row of the table.
 
@@ -77,8 +81,9 @@ class Api(msgspec.Struct, frozen=True):
 
     ``is_forwardable`` is Kafka's ApiKeys.forwardable: whether brokers may send the API in an Envelope. An API
     ``reads_in_pieces`` if its handler changes nothing and may take several steps. It ``searches_log`` if the
-    log is read for a request. A request may have ``entries_factor`` times the entries of other requests. A
-    request that ``is_small`` concerns single nodes and doesn't grow with the cluster.
+    log is read for a request. A request that ``is_about_this_node`` is answered by any controller. A request
+    may have ``entries_factor`` times the entries of other requests. A request that ``is_small`` concerns
+    single nodes and doesn't grow with the cluster.
     """
 
     name: str
@@ -91,6 +96,7 @@ class Api(msgspec.Struct, frozen=True):
     reads_in_pieces: bool = False
     searches_log: bool = False
     errors: ErrorForm = TOP_LEVEL
+    is_about_this_node: Callable[[Any], bool] = _never
     entries_factor: int = 1
     is_small: bool = False
 

@@ -115,7 +115,8 @@ class ControllerState(msgspec.Struct):
     ``slice_limits`` say how much of a work is done in one step. ``kraft_version_problem`` is raft's answer to
     whether kraft.version can get a level: None, or why not. ``read_here`` are the addresses of a node that
     only observes, by listener: consumers are to read from it. It is empty on a controller.
-    ``list_exporters`` returns the exporters that this node is configured with.
+    ``list_exporters`` returns the exporters that this node is configured with, ``log_levels`` the level of
+    each logger of this process, in Kafka's words.
     """
 
     metadata: MetadataState
@@ -134,6 +135,7 @@ class ControllerState(msgspec.Struct):
     read_here: Mapping[str, tuple[str, int]] = {}
     kraft_version_problem: Callable[[int], str | None] = _no_problem
     list_exporters: Callable[[], Sequence[ExporterRow]] = tuple
+    log_levels: Callable[[], Mapping[str, str]] = dict
 
     @property
     def leaving_broker_ids(self) -> set[int]:
@@ -169,7 +171,8 @@ class Result(msgspec.Struct):
     in order after the records are appended. ``works`` are what is left to decide in later steps. If the
     response is None, the last piece of the only work has it.
 
-    Raft raises kraft.version to ``kraft_version`` before the records are appended.
+    Raft raises kraft.version to ``kraft_version`` before the records are appended. Loggers of this process
+    get ``log_levels`` at once; None unsets a level.
 
     The response waits for the commit of all records before ``shown_end``; None means all that there are. A
     response that shows little of the state need not wait for what others write.
@@ -183,6 +186,7 @@ class Result(msgspec.Struct):
     shown_end: int | None = None
     validate_only: bool = False
     kraft_version: int | None = None
+    log_levels: Mapping[str, str | None] = {}
 
     @classmethod
     def of_work(cls, work: Work, state: ControllerState, context: Context) -> Result:

@@ -14,6 +14,7 @@ from kraft_wire.controller.node.effects import (
     FirstWrite,
     HandlerFailed,
     RecordsAppended,
+    SetLogLevels,
     TaskFailed,
     WorkFailed,
 )
@@ -208,6 +209,8 @@ class Decisions:
         if api.is_clients_write:
             self._of_clients.add(start_offset, self._core.log_end_offset)
         self._state.sessions.apply(result.session_changes)
+        if result.log_levels:
+            self._outbox.emit(SetLogLevels(result.log_levels))
         if result.response is None:
             is_for, has_written = _is_for(api), bool(batches)
             self._works.add(result.works, request, is_for, has_written=has_written, is_next=was_postponed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
@@ -69,6 +69,12 @@ class FreeState(msgspec.Struct, frozen=True):
     """Free this metadata in many short steps. The node doesn't use it any more."""
 
     metadata: MetadataState
+
+
+class SetLogLevels(msgspec.Struct, frozen=True):
+    """Give loggers of this process these levels, in Kafka's words; None unsets a level."""
+
+    levels: Mapping[str, str | None]
 
 
 class Activated(msgspec.Struct, frozen=True, gc=False):
@@ -168,5 +174,6 @@ NodeEffect = (
     | WriteSnapshot
     | MakeDigest
     | FreeState
+    | SetLogLevels
     | NodeNotice
 )

@@ -46,6 +46,10 @@ def _free_state(ports: NodePorts, effect: nx.FreeState) -> None:
     ports.snapshots.free_state(effect.metadata)
 
 
+def _set_log_levels(ports: NodePorts, effect: nx.SetLogLevels) -> None:
+    ports.set_log_levels(effect.levels)
+
+
 def _notice(ports: NodePorts, effect: nx.NodeNotice) -> None:
     ports.notice(effect)
 
@@ -58,6 +62,7 @@ EXECUTORS: Final[Mapping[type[Any], Callable[[NodePorts, Any], None]]] = {
     nx.WriteSnapshot: _write_snapshot,
     nx.MakeDigest: _make_digest,
     nx.FreeState: _free_state,
+    nx.SetLogLevels: _set_log_levels,
     nx.Activated: _notice,
     nx.FirstWrite: _notice,
     nx.ReplayStopped: _notice,

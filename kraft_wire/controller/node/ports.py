@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kraft_wire.controller.node.effects import NodeNotice
@@ -45,6 +45,9 @@ class NodePorts(Ports, Protocol):
     def log(self) -> NodeLogPort: ...
     @property
     def snapshots(self) -> NodeSnapshotPort: ...
+
+    def set_log_levels(self, levels: Mapping[str, str | None]) -> None:
+        """Give loggers of this process these levels, in Kafka's words; None unsets a level."""
 
     def notice(self, notice: NodeNotice) -> None:
         """Take note of a fact about this node. Nothing has to be done for it to become true."""

@@ -66,9 +66,9 @@ class RequestRouter:
             self._outbox.report_refusal(request, refused(*api.requires))
             return
         match api.answered_by:
-            case AnsweredBy.ACTIVE_CONTROLLER:
+            case AnsweredBy.ACTIVE_CONTROLLER if not api.is_about_this_node(request.request):
                 self._serve_write(request, context)
-            case AnsweredBy.ANY_CONTROLLER:
+            case AnsweredBy.ACTIVE_CONTROLLER | AnsweredBy.ANY_CONTROLLER:
                 self._copy_raft_state()
                 self._decisions.decide(request, context)
             case AnsweredBy.RAFT:

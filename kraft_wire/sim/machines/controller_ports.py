@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kraft_wire.controller.node.effects import HandlerFailed, NodeNotice, TaskFailed, WorkFailed
@@ -31,6 +31,9 @@ class ControllerPorts(SimPorts):
         super().__init__(node)
         self.log: ControllerLog = ControllerLog(node)
         self.snapshots: ControllerSnapshots = ControllerSnapshots(node)
+
+    def set_log_levels(self, levels: Mapping[str, str | None]) -> None:
+        raise Violation("NoDefect", f"node {self._node.id}: a simulated node has no loggers, but {levels}")
 
     def notice(self, notice: NodeNotice) -> None:
         if isinstance(notice, HandlerFailed | WorkFailed | TaskFailed):

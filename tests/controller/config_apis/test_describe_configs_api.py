@@ -317,8 +317,15 @@ def test_what_is_set_for_all_brokers(harness: Harness) -> None:
 
 
 def test_loggers(harness: Harness) -> None:
-    result = describe(harness, LOGGER, str(NODE_ID))
-    assert (result.error_code, result.configs) == (0, [])
+    harness.state.log_levels = lambda: {"root": "INFO", "a": "DEBUG"}
+    for config in describe(harness, LOGGER, str(NODE_ID)).configs:
+        assert told(config) == (
+            harness.state.log_levels()[config.name],
+            ConfigSource.DYNAMIC_BROKER_LOGGER,
+            [],
+        )
+        assert not config.read_only
+    assert [config.name for config in describe(harness, LOGGER, str(NODE_ID)).configs] == ["root", "a"]
 
 
 def test_groups(harness: Harness) -> None:

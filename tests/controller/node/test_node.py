@@ -16,6 +16,7 @@ from kraft_wire.controller.node.effects import (
     ReadCommitted,
     RecordsAppended,
     RequestRefused,
+    SetLogLevels,
 )
 from kraft_wire.controller.node.events import ApiRequest, Caller
 from kraft_wire.metadata.canonical import fingerprint
@@ -232,6 +233,27 @@ def test_a_standby_answers_reads() -> None:
     assert controller.answer("versions", ApiVersionsResponse).error_code == ErrorCode.NONE
     controller.ask("cluster", DescribeClusterRequest(endpoint_type=2), 1)
     assert controller.answer("cluster", DescribeClusterResponse).error_code == ErrorCode.NONE
+
+
+def test_a_standby_and_a_leader_without_a_majority_change_their_log_levels() -> None:
+    controller = controller_with_broker()
+    controller.state.log_levels = lambda: {"root": "INFO"}
+    controller.ask("create", create_topic("a"), 7)
+    controller.ask("leading", change_of_level("DEBUG"), 1)
+    assert "create" not in controller.replies, "nothing is committed"
+    assert controller.answer("leading", IncrementalAlterConfigsResponse).responses[0].error_code == 0
+    lose_leadership(controller)
+    controller.ask("standby", change_of_level("ERROR"), 1)
+    assert controller.answer("standby", IncrementalAlterConfigsResponse).responses[0].error_code == 0
+    set_to = [effect.levels for effect in controller.effects if isinstance(effect, SetLogLevels)]
+    assert set_to == [{"root": "DEBUG"}, {"root": "ERROR"}]
+
+
+def change_of_level(level: str) -> IncrementalAlterConfigsRequest:
+    value = AlterableConfig(name="root", config_operation=0, value=level)
+    return IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=8, resource_name=str(NODE_ID), configs=[value])]
+    )
 
 
 def test_a_read_waits_for_the_commit_of_what_it_shows() -> None:
