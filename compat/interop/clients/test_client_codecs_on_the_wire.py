@@ -127,6 +127,13 @@ REQUESTS: dict[str, Callable[[int], Message]] = {
     ),
 }
 
+# A refusal has the times -1, as Kafka's has, and kio can't read a time before 1970.
+UNREADABLE = {
+    ("kio", "CreateDelegationToken"),
+    ("kio", "RenewDelegationToken"),
+    ("kio", "ExpireDelegationToken"),
+}
+
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurController]:
@@ -142,8 +149,13 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurControll
 
 
 def _served() -> list[tuple[ClientCodec, Api]]:
-    """Return each codec with each of our APIs of which it has a version."""
-    return [(codec, api) for codec in CLIENT_CODECS for api in CONTROLLER_APIS if _shared(codec, api)]
+    """Return each codec with each of our APIs of which it has a version, and whose answers it can read."""
+    return [
+        (codec, api)
+        for codec in CLIENT_CODECS
+        for api in CONTROLLER_APIS
+        if _shared(codec, api) and (codec.name, api.name) not in UNREADABLE
+    ]
 
 
 def _shared(codec: ClientCodec, api: Api) -> list[int]:

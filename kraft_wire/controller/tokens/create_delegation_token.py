@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.tokens.token_rules import (
+    NAMES_REQUESTER,
     NOT_ALLOWED_MS,
     USER,
     after,
@@ -30,12 +31,10 @@ def handle(
     owner = requester
     if request.owner_principal_name:
         owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
-    answer = CreateDelegationTokenResponse(
-        principal_type=owner.kind,
-        principal_name=owner.name,
-        token_requester_principal_type=requester.kind,
-        token_requester_principal_name=requester.name,
-    )
+    answer = CreateDelegationTokenResponse(principal_type=owner.kind, principal_name=owner.name)
+    if version >= NAMES_REQUESTER:
+        answer.token_requester_principal_type = requester.kind
+        answer.token_requester_principal_name = requester.name
     if error := _refusal(owner, context):
         answer.error_code = int(error)
         answer.issue_timestamp_ms = answer.expiry_timestamp_ms = answer.max_timestamp_ms = NOT_ALLOWED_MS

@@ -11,7 +11,13 @@ from typing import Final
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
-from kraft_wire.controller.tokens.token_rules import enabled_key, is_allowed, text_of, token_hmac
+from kraft_wire.controller.tokens.token_rules import (
+    NAMES_REQUESTER,
+    enabled_key,
+    is_allowed,
+    text_of,
+    token_hmac,
+)
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
@@ -38,16 +44,17 @@ def handle(
     owners: set[str] | None = None
     if request.owners is not None:
         owners = {text_of(Principal(each.principal_type, each.principal_name)) for each in request.owners}
-    return Result.of_work(_Description(key, owners, state), state, context)
+    return Result.of_work(_Description(key, owners, state, version), state, context)
 
 
 class _Description:
     """The description of tokens. Each is described as it is found in its step."""
 
-    def __init__(self, key: Secret, owners: set[str] | None, state: ControllerState) -> None:
+    def __init__(self, key: Secret, owners: set[str] | None, state: ControllerState, version: int) -> None:
         self.key = WorkKey(WorkKind.DESCRIBE_TOKENS)
         self._secret = key
         self._owners = owners
+        self._names_requester = version >= NAMES_REQUESTER
         self._left = [] if owners is not None and not owners else list(state.metadata.tokens.by_id)
         self._described: list[DescribedDelegationToken] = []
 
@@ -56,10 +63,18 @@ class _Description:
         ids, self._left = self._left[:TOKENS_PER_PIECE], self._left[TOKENS_PER_PIECE:]
         for token in filter(None, map(state.metadata.tokens.by_id.get, ids)):
             if self._is_wanted(token) and _may_see(token, context):
-                self._described.append(_described(token, self._secret))
+                self._described.append(self._describe(token))
         if self._left:
             return Piece((), is_last=False)
         return Piece((), is_last=True, response=DescribeDelegationTokenResponse(tokens=self._described))
+
+    def _describe(self, token: DelegationToken) -> DescribedDelegationToken:
+        described = _described(token, self._secret)
+        if self._names_requester:
+            described.token_requester_principal_type, described.token_requester_principal_name = _parts(
+                token.requester
+            )
+        return described
 
     def _is_wanted(self, token: DelegationToken) -> bool:
         return self._owners is None or not self._owners.isdisjoint(_users(token))
@@ -78,12 +93,10 @@ def _may_see(token: DelegationToken, context: Context) -> bool:
 
 
 def _described(token: DelegationToken, key: Secret) -> DescribedDelegationToken:
-    (owner_type, owner_name), (requester_type, requester_name) = map(_parts, (token.owner, token.requester))
+    owner_type, owner_name = _parts(token.owner)
     return DescribedDelegationToken(
         principal_type=owner_type,
         principal_name=owner_name,
-        token_requester_principal_type=requester_type,
-        token_requester_principal_name=requester_name,
         issue_timestamp=token.issue_timestamp_ms,
         expiry_timestamp=token.expiration_timestamp_ms,
         max_timestamp=token.max_timestamp_ms,

@@ -24,6 +24,8 @@ USER: Final = "User"
 LAST_MS: Final = (1 << 63) - 1
 NOT_ALLOWED_MS: Final = -1
 """The timestamps in the answer to a request that isn't allowed."""
+NAMES_REQUESTER: Final = 3
+"""The first version of CreateDelegationToken and DescribeDelegationToken whose answer names the requester."""
 TOKENS_PER_PIECE: Final = 5_000
 """The tokens whose HMACs are compared in one step."""
 

@@ -118,6 +118,19 @@ def test_a_token_is_made_for_the_client(cluster: Cluster) -> None:
     )
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_versions_dont_name_the_requester(cluster: Cluster, version: int) -> None:
+    answer = cluster.run(
+        create_delegation_token, CreateDelegationTokenRequest(), version, CreateDelegationTokenResponse
+    )
+    assert answer.token_requester_principal_name == ("alice" if version >= 3 else "")
+    request = DescribeDelegationTokenRequest(None)
+    response = cluster.run(describe_delegation_token, request, version, DescribeDelegationTokenResponse)
+    (described,) = response.tokens
+    assert described.token_id == answer.token_id
+    assert described.token_requester_principal_name == answer.token_requester_principal_name
+
+
 def test_a_lifetime_can_only_be_shorter_than_the_clusters(cluster: Cluster) -> None:
     now_ms = cluster.wall_ms
     short, long = cluster.create(max_lifetime_ms=5_000), cluster.create(max_lifetime_ms=1 << 62)
