@@ -59,7 +59,7 @@ app.command(f"{COMMANDS}.dev:dev", name="dev")
 app.command(
     f"{COMMANDS}.describe.describe:describe",
     name="describe",
-    usage=_usage("describe [SCREEN] [TOPICS...] [OPTIONS]"),
+    usage=_usage("describe [SCREEN] [TOPIC...] [OPTIONS]"),
 )
 app.command(f"{COMMANDS}.dump.dump_log:dump_log", name="dump-log")
 app.command(f"{COMMANDS}.fsck:fsck", name="fsck")

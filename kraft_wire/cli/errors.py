@@ -92,9 +92,12 @@ def run_server(run: Callable[[], int]) -> int:
 
 
 def complain(text: str) -> None:
-    """Print a line about the command on stderr, if anybody reads it."""
+    """Print lines about the command on stderr, if anybody reads it; what isn't printable is shown."""
+    from kraft_wire.cli.output import printable
+
+    shown = "\n".join(map(printable, text.split("\n")))
     with suppress(BrokenPipeError):
-        print(f"kraft-wire: {text}", file=sys.stderr, flush=True)
+        print(f"kraft-wire: {shown}", file=sys.stderr, flush=True)
 
 
 def is_output_unread() -> bool:

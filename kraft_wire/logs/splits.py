@@ -105,7 +105,8 @@ def snapshot_pieces(copy: LogCopy, snapshot_id: SnapshotId, split_bytes: int) ->
             base_offset=0,
             snapshot=SnapshotFile(snapshot_id, _timestamp_ms(file)),
         )
-        yield from _split(whole, file.first, None, file, split_bytes)
+        pieces = list(_split(whole, file.first, None, file, split_bytes))
+        yield from pieces or [whole]  # of an empty file it must be said that it is damaged
 
 
 def _timestamp_ms(file: OpenSegment) -> int | None:

@@ -418,7 +418,7 @@ def test_damage_at_the_end_that_is_not_torn_is_found(tmp_path: Path, log: LogWri
     assert reading.found(LogRange("one", 0, 119)) == offsets
 
 
-@pytest.mark.parametrize("where", ["header", "middle", "footer", "no footer", "cut off", "epoch"])
+@pytest.mark.parametrize("where", ["header", "middle", "footer", "no footer", "cut off", "empty", "epoch"])
 def test_damage_of_a_snapshot_is_at_its_last_offset(tmp_path: Path, log: LogWriter, where: str) -> None:
     snapshot_id = log.snapshot()
     path = log.checkpoint(snapshot_id)
@@ -428,6 +428,8 @@ def test_damage_of_a_snapshot_is_at_its_last_offset(tmp_path: Path, log: LogWrit
     match where:
         case "no footer" | "cut off":
             os.truncate(path, footer if where == "no footer" else size_bytes - 1)
+        case "empty":
+            os.truncate(path, 0)
         case "epoch":
             flip(path, 15)
         case _:

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from kraft_wire.logs.folder_store import FolderStore
-from kraft_wire.logs.metadata_at import DamagedLog, MetadataThen, MissingMoment, Moment, metadata_at
+from kraft_wire.logs.metadata_at import (
+    UNKNOWN,
+    DamagedLog,
+    MetadataThen,
+    MissingMoment,
+    Moment,
+    metadata_at,
+    take_earlier_election,
+)
 from kraft_wire.logs.ranges import DataLoss
 from tests.support.java_rows import NODE
 from tests.support.metadata_logs import LogWriter
@@ -82,6 +90,9 @@ def test_an_empty_log_has_no_metadata(make_log: Make) -> None:
     log.cut(0)
     then = at(log)
     assert (then.offset, then.epoch, topics_of(then)) == (-1, -1, [])
+    for moment in (Moment(offset=0), Moment(time_ms=1)):
+        with pytest.raises(MissingMoment, match="the log is empty"):
+            found_in(log.partition, moment)
 
 
 class TestTrimmed:
@@ -109,10 +120,84 @@ class TestTrimmed:
         assert at(log, time_ms=6_500).offset == 6
 
     def test_what_was_deleted_is_refused(self, log: LogWriter) -> None:
-        with pytest.raises(DataLoss, match="the state up to offset 6 was asked for"):
+        with pytest.raises(MissingMoment, match=r"offset 5 isn't there any more; the first .* shown is 6"):
             at(log, offset=5)
-        with pytest.raises(MissingMoment, match="the log begins with a snapshot of a later time"):
+        with pytest.raises(MissingMoment, match="that time isn't there any more; the log begins later"):
             at(log, time_ms=5_000)
+
+    def test_a_damaged_snapshot_is_named(self, log: LogWriter) -> None:
+        (file,) = log.partition.glob("*.checkpoint")
+        file.write_bytes(file.read_bytes()[:-20])
+        with pytest.raises(DamagedLog, match=f"{file}: the snapshot is damaged at byte"):
+            at(log)
+
+    def test_without_its_snapshot_the_log_has_no_state(self, log: LogWriter) -> None:
+        (file,) = log.partition.glob("*.checkpoint")
+        file.unlink()
+        with pytest.raises(DataLoss, match="no snapshot reaches it"):
+            at(log)
+
+    def test_an_election_that_was_deleted_stays_unknown(self, log: LogWriter) -> None:
+        assert with_election(log).quorum.leader_id == UNKNOWN
+
+
+class TestWithSnapshots:
+    """The log begins at 0, and has snapshots that end at 4 and at 7."""
+
+    @pytest.fixture
+    def log(self, make_log: Make) -> LogWriter:
+        log = make_log("one")
+        for _ in range(2):
+            log.append()
+            log.snapshot()
+        log.append()
+        return log
+
+    def test_a_damaged_snapshot_is_passed_over(self, log: LogWriter) -> None:
+        newest = max(log.partition.glob("*.checkpoint"))
+        for data in (newest.read_bytes()[:-20], b""):
+            newest.write_bytes(data)
+            assert topics_of(at(log)) == list(range(10)), "topic 0 is in the older snapshot only"
+
+    def test_a_time_begins_with_the_newest_snapshot_before_it(self, log: LogWriter) -> None:
+        assert topics_of(at(log, time_ms=6_500)) == list(range(7))
+        assert topics_of(at(log, time_ms=3_500)) == [0, 1, 2, 3]
+        assert topics_of(at(log, time_ms=2_500)) == [1, 2, 3], "a batch has the time of its first record"
+
+    def test_the_election_before_the_snapshot_is_found(self, log: LogWriter) -> None:
+        assert at(log).quorum.leader_id == UNKNOWN
+        assert with_election(log).quorum.leader_id == 1
+
+
+def with_election(log: LogWriter) -> MetadataThen:
+    store = FolderStore([str(log.partition)])
+    (bounds,) = store.bounds().values()
+    then = metadata_at(store, bounds, Moment())
+    take_earlier_election(then, store, bounds)
+    return then
+
+
+def test_damage_at_the_end_is_named_and_not_left_out(log: LogWriter) -> None:
+    log.commit(11)
+    file = log.segment()
+    data = bytearray(file.read_bytes())
+    data[-3] ^= 1
+    file.write_bytes(data)
+    for moment in (Moment(), Moment(offset=10), Moment(time_ms=99_000)):
+        with pytest.raises(DamagedLog, match=rf"{file}: .*--as-of-offset 7 shows the one before it"):
+            found_in(log.partition, moment)
+    assert at(log, offset=7).offset == 7
+    assert at(log, time_ms=4_500).offset == 6
+
+
+def test_damage_at_the_beginning_advises_no_offset(log: LogWriter) -> None:
+    file = log.segment()
+    data = bytearray(file.read_bytes())
+    data[30] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(DamagedLog) as raised:
+        at(log)
+    assert "--as-of-offset" not in str(raised.value)
 
 
 def test_damage_is_named_and_what_is_before_it_can_be_read(log: LogWriter) -> None:

@@ -11,8 +11,7 @@ from kraft_wire.controller.config_apis.broker_config_view import broker_definiti
 from kraft_wire.logs.metadata_at import MetadataThen
 from kraft_wire.metadata.configs import ResourceType
 
-HIDDEN: Final = "(hidden)"
-ALL_BROKERS: Final = "(all brokers)"
+ALL_BROKERS: Final = "all brokers"
 _KINDS: Final = {
     ResourceType.TOPIC: "topic",
     ResourceType.BROKER: "broker",
@@ -23,27 +22,31 @@ _KINDS: Final = {
 
 
 class ConfigRow(msgspec.Struct):
-    """A value of a key."""
+    """A value of a key. ``name`` is null for the values of all brokers; ``value`` is null if it is hidden."""
 
     resource: str
-    name: str
+    name: str | None
     key: str
-    value: str
+    value: str | None
+    hidden: bool
 
 
 def config_rows(then: MetadataThen) -> list[ConfigRow]:
     """Return the values by resource and key."""
     configs = then.state.configs
     return [
-        ConfigRow(
-            _kind(kind),
-            name if name or kind != ResourceType.BROKER else ALL_BROKERS,
-            key,
-            HIDDEN if may_be_secret(kind, key) else value,
-        )
+        _row(kind, name, key, value)
         for kind, name in sorted(configs.resources())
         for key, value in sorted(configs.get(kind, name).items())
     ]
+
+
+def _row(kind: int, name: str, key: str, value: str) -> ConfigRow:
+    is_hidden = may_be_secret(kind, key)
+    shown = None if is_hidden else value
+    if kind == ResourceType.BROKER and not name:
+        return ConfigRow(ALL_BROKERS, None, key, shown, is_hidden)
+    return ConfigRow(_kind(kind), name, key, shown, is_hidden)
 
 
 def may_be_secret(resource_type: int, key: str) -> bool:

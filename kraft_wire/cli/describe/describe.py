@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +16,7 @@ from kraft_wire.cli.output import print_lines, print_text
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, settings_of
 from kraft_wire.logs.metadata_at import MetadataThen, Moment
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Screen = Literal["brokers", "topics", "configs", "quorum", "features", "reassignments"]
 
 
@@ -70,7 +72,7 @@ def describe(
     if topic and screen != TOPICS:
         raise UsageError(f"{topic[0]!r}: only `describe topics` takes names")
     time = check_moment(as_of_offset, as_of_time)
-    moment = Moment(as_of_offset, None if time is None else round(time.timestamp() * 1000))
+    moment = Moment(as_of_offset, None if time is None else (time - EPOCH) // timedelta(milliseconds=1))
     then = _read(bootstrap_controller, from_folder, moment, command_config, timeout_ms)
     if json:
         print_lines([json_of(then, screen, topic).decode()])
@@ -89,5 +91,7 @@ def _read(
     if (bootstrap_controller is None) == (folder is None):
         raise UsageError("give one of --bootstrap-controller and --from")
     if folder is not None:
+        if command_config is not None:
+            raise UsageError("--command-config is for --bootstrap-controller, not for --from")
         return read_folder(folder, moment)
     return read_quorum(settings_of(bootstrap_controller or "", command_config, timeout_ms), moment)

@@ -16,7 +16,8 @@ from kraft_wire.logs.metadata_at import UNKNOWN, MetadataThen
 from kraft_wire.metadata.features.metadata_version import name_of
 from kraft_wire.metadata.features.supported import METADATA_VERSION
 
-UNKNOWN_LEADER: Final = "unknown: elected before the snapshot that was read"
+UNKNOWN_LEADER: Final = "unknown: the log doesn't have its election any more"
+NO_LEADER_YET: Final = "none yet"
 
 
 class Overview(msgspec.Struct):
@@ -56,13 +57,14 @@ def overview_of(then: MetadataThen) -> Overview:
     )
 
 
-def overview_lines(found: Overview) -> Iterator[str]:
+def overview_lines(then: MetadataThen) -> Iterator[str]:
     """Yield the lines of the screen."""
+    found = overview_of(then)
     partitions = found.partitions
     texts = {
         "metadata.version": found.metadata_version or NOTHING,
         "kraft.version": str(found.kraft_version),
-        "Leader": UNKNOWN_LEADER if found.leader is None else str(found.leader),
+        "Leader": _leader_text(then.quorum.leader_id, is_empty=then.offset == UNKNOWN),
         "Voters": cell(found.voters),
         "Controllers": f"{found.controllers} registered",
         "Brokers": f"{found.brokers} registered, {found.fenced} fenced, "
@@ -70,7 +72,13 @@ def overview_lines(found: Overview) -> Iterator[str]:
         "Topics": str(found.topics),
         "Partitions": f"{partitions.count}, of these {partitions.without_leader} without a leader, "
         f"{partitions.under_replicated} under-replicated, {partitions.reassigning} being reassigned",
-        "Configs": f"set on {found.configured_resources} resources",
+        "Configs set on": f"{found.configured_resources} (topics, brokers and others)",
     }
     for name, text in texts.items():
         yield f"{name:<17} {text}"
+
+
+def _leader_text(leader_id: int, *, is_empty: bool) -> str:
+    if leader_id != UNKNOWN:
+        return str(leader_id)
+    return NO_LEADER_YET if is_empty else UNKNOWN_LEADER

@@ -17,6 +17,8 @@ from kraft_wire.raft.recovery.evidence import url_of
 LEADER: Final = "leader"
 VOTER: Final = "voter"
 OBSERVER: Final = "observer"
+UNKNOWN_ROLE: Final = "unknown"
+"""The log names no voters, as in a static quorum, and its last election was deleted."""
 
 
 class ControllerRow(msgspec.Struct):
@@ -55,6 +57,9 @@ def _row(then: MetadataThen, id: int, voter: Voter | None) -> ControllerRow:
 
 
 def _role(then: MetadataThen, id: int) -> str:
+    voters = voter_ids(then)
     if id == then.quorum.leader_id:
         return LEADER
-    return VOTER if id in voter_ids(then) else OBSERVER
+    if not voters:
+        return UNKNOWN_ROLE
+    return VOTER if id in voters else OBSERVER

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -19,28 +20,31 @@ from kraft_wire.cli.describe.topics import partition_rows, topic_rows
 from kraft_wire.logs.metadata_at import UNKNOWN, MetadataThen
 
 TOPICS: Final = "topics"
+QUORUM: Final = "quorum"
 SCREENS: Final[Mapping[str, Callable[[MetadataThen], Sequence[msgspec.Struct]]]] = {
     "brokers": broker_rows,
     TOPICS: topic_rows,
     "configs": config_rows,
-    "quorum": controller_rows,
+    QUORUM: controller_rows,
     "features": feature_rows,
     "reassignments": reassignment_rows,
 }
 
 
 def text_of(then: MetadataThen, screen: str | None, names: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a screen. Raises CommandError for a name that isn't there."""
+    """Return the lines of a screen. Raises CommandError for a name that isn't there."""
+    if screen is None:
+        return chain(_head(then), overview_lines(then))
+    rows = _rows(then, screen, names)
+    nothing = "controllers" if screen == QUORUM else screen
+    return chain(_head(then), [""], table(rows) if rows else [f"No {nothing}."])
+
+
+def _head(then: MetadataThen) -> Iterator[str]:
     yield f"Cluster           {then.cluster_id}"
     yield f"As of             {_moment_text(then)}"
     if then.state.transaction_start is not None:
         yield f"Open transaction  since offset {then.state.transaction_start}: its changes may be undone"
-    if screen is None:
-        yield from overview_lines(overview_of(then))
-        return
-    rows = _rows(then, screen, names)
-    yield ""
-    yield from table(rows) if rows else [f"No {screen}."]
 
 
 def json_of(then: MetadataThen, screen: str | None, names: Sequence[str]) -> bytes:
@@ -58,7 +62,7 @@ def json_of(then: MetadataThen, screen: str | None, names: Sequence[str]) -> byt
 
 
 def _rows(then: MetadataThen, screen: str, names: Sequence[str]) -> Sequence[msgspec.Struct]:
-    return partition_rows(then, names) if names else SCREENS[screen](then)
+    return partition_rows(then, list(dict.fromkeys(names))) if names else SCREENS[screen](then)
 
 
 def _moment_text(then: MetadataThen) -> str:
@@ -70,7 +74,10 @@ def _moment_text(then: MetadataThen) -> str:
 
 
 def _time_text(time_ms: int) -> str:
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):  # no controller writes such a time
+        return f"{time_ms} ms after 1970"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

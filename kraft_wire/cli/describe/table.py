@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-NOTHING = "-"
+from kraft_wire.cli.output import printable
+
+NOTHING: Final = "-"
+_ABBREVIATIONS: Final = {"isr": "ISR", "elr": "ELR", "id": "id"}
 
 
 def table(rows: Sequence[msgspec.Struct]) -> Iterator[str]:
@@ -22,13 +25,14 @@ def table(rows: Sequence[msgspec.Struct]) -> Iterator[str]:
 
 
 def cell(value: Any) -> str:
-    """Return the text of a value."""
+    """Return the text of a value. What isn't printable is shown, so that it doesn't move the columns."""
     if value is None or value == []:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return printable(",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def _heading(field: str) -> str:
-    return field.replace("_", " ").capitalize()
+    words = [_ABBREVIATIONS.get(word, word) for word in field.split("_")]
+    return " ".join([words[0][0].upper() + words[0][1:], *words[1:]])

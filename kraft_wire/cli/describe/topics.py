@@ -26,7 +26,7 @@ class TopicRow(msgspec.Struct):
 
 
 class PartitionRow(msgspec.Struct):
-    """A partition, as kafka-topics.sh shows it. ``leader`` is null if there is none."""
+    """A partition. ``leader`` is null if there is none."""
 
     topic: str
     partition: int

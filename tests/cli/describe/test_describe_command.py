@@ -45,13 +45,13 @@ def test_the_overview(node: Path, capsys: Capture) -> None:
         "As of             offset 224, epoch 1, 2026-11-21T12:25:01.910Z",
         "metadata.version  4.4-IV2",
         "kraft.version     1",
-        "Leader            unknown: elected before the snapshot that was read",
+        "Leader            1",
         "Voters            1",
         "Controllers       1 registered",
         "Brokers           3 registered, 0 fenced, 0 in controlled shutdown",
         "Topics            5",
         "Partitions        16, of these 0 without a leader, 0 under-replicated, 2 being reassigned",
-        "Configs           set on 3 resources",
+        "Configs set on    3 (topics, brokers and others)",
     ]
 
 
@@ -115,15 +115,15 @@ def test_the_topics_and_the_partitions_of_one(node: Path, capsys: Capture) -> No
 
 
 def test_the_configs(node: Path, capsys: Capture) -> None:
-    assert [line.split("  ")[0] for line in describe(capsys, node, "configs")[4:]] == [
-        *["topic"] * 3,
-        *["broker"] * 2,
+    assert [line.split() for line in describe(capsys, node, "configs")[-2:]] == [
+        ["all", "brokers", "-", "min.insync.replicas", "1", "no"],
+        ["broker", "11", "log.cleaner.threads", "2", "no"],
     ]
 
 
 def test_the_controllers(node: Path, capsys: Capture) -> None:
     *_, row = describe(capsys, node, "quorum")
-    assert row.split() == ["1", "voter", "g0lFMA5SSmCC7aDx0eiCjg", "yes", "CONTROLLER://127.0.0.1:29193"]
+    assert row.split() == ["1", "leader", "g0lFMA5SSmCC7aDx0eiCjg", "yes", "CONTROLLER://127.0.0.1:29193"]
 
 
 def test_the_features(node: Path, capsys: Capture) -> None:
@@ -150,12 +150,41 @@ def test_a_time(node: Path, capsys: Capture) -> None:
         (["--as-of-time", "2020-01-01"], EXIT_UNFIT, "the first record was written after that time"),
         (["--as-of-offset", "1", "--as-of-time", "2020-01-01"], 2, "exclude each other"),
         (["--as-of-time", "soon"], 2, "'soon' is not a time"),
+        (["--command-config", "x"], 2, "--command-config is for --bootstrap-controller"),
         (["--bootstrap-controller", "localhost:1"], 2, "give one of --bootstrap-controller and --from"),
     ],
 )
 def test_a_refusal(words: list[str], status: int, says: str, node: Path, capsys: Capture) -> None:
     assert main(["describe", *words, "--from", str(node)]) == status
     assert says in capsys.readouterr().err
+
+
+def test_a_refused_topic_leaves_no_half_of_a_screen(node: Path, capsys: Capture) -> None:
+    assert main(["describe", "topics", "o\x1bne", "--from", str(node)]) == 1
+    said, errors = capsys.readouterr()
+    assert said == ""
+    assert r"'o\x1bne'" in errors and "\x1b" not in errors
+
+
+def test_a_time_is_not_rounded_up(node: Path, capsys: Capture) -> None:
+    head = describe(capsys, node, "--as-of-time", "2026-11-21T12:25:02.1089")[1]
+    assert head.startswith("As of             offset 224, ")
+
+
+def test_a_topic_that_is_named_twice_is_shown_once(node: Path, capsys: Capture) -> None:
+    assert len(describe(capsys, node, "topics", "late", "late")) == 5
+
+
+def test_brackets_in_the_name_of_a_folder_are_no_pattern(node: Path, capsys: Capture) -> None:
+    make_node(node.parent / "n[1]", "brackets")
+    make_node(node.parent / "n1", "plain")
+    assert describe(capsys, node.parent / "n[1]")[0] == "Cluster           brackets"
+
+
+def test_an_empty_snapshot_is_passed_over(node: Path, capsys: Capture) -> None:
+    for snapshot in (node / PARTITION_FOLDER).glob("*.checkpoint"):
+        snapshot.write_bytes(b"")
+    assert "Topics            6" in describe(capsys, node)
 
 
 def test_logs_of_two_clusters_are_refused(node: Path, capsys: Capture) -> None:
