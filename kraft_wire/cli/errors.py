@@ -14,6 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from kraft_wire.cli.printable import printable
+
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -93,8 +95,6 @@ def run_server(run: Callable[[], int]) -> int:
 
 def complain(text: str) -> None:
     """Print lines about the command on stderr, if anybody reads it; what isn't printable is shown."""
-    from kraft_wire.cli.output import printable
-
     shown = "\n".join(map(printable, text.split("\n")))
     with suppress(BrokenPipeError):
         print(f"kraft-wire: {shown}", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from kraft_wire.cli.errors import CommandError
+from kraft_wire.cli.printable import printable
 
 LINES_AT_ONCE = 512
 
@@ -37,18 +38,6 @@ def print_text(lines: Iterable[str]) -> None:
     Raises CommandError if stdout is closed.
     """
     print_lines(map(printable, lines))
-
-
-def printable(line: str) -> str:
-    """Return a line in which characters that aren't printable are shown as Python writes them; tabulators
-    stay."""
-    if line.isprintable():
-        return line
-    return "".join(each if each.isprintable() or each == "\t" else _shown(each) for each in line)
-
-
-def _shown(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def _encoded(lines: list[str]) -> bytes:

@@ -13,7 +13,7 @@ from cyclopts import App
 
 from kraft_wire.cli import main
 from kraft_wire.cli.app import app
-from kraft_wire.cli.output import printable
+from kraft_wire.cli.printable import printable
 from kraft_wire.cli.server import plain_arguments
 from kraft_wire.protocol.tier import tier
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kraft_wire.cli.output import printable
+from kraft_wire.cli.printable import printable
 
 NOTHING: Final = "-"
 _ABBREVIATIONS: Final = {"isr": "ISR", "elr": "ELR", "id": "id"}

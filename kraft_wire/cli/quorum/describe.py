@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError, UsageError
-from kraft_wire.cli.output import printable
+from kraft_wire.cli.printable import printable
 from kraft_wire.cli.quorum.connecting import DEFAULT_TIMEOUT_MS, check_given, led_quorum, settings_of
 from kraft_wire.client.quorum_description import QuorumDescription, ReplicaDescription
 from kraft_wire.raft.recovery.evidence import url_of
