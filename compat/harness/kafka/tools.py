@@ -68,6 +68,11 @@ class KafkaTools:
         arguments = ["--bootstrap-controller", controller, *options]
         return self.run("kafka.admin.ConfigCommand", arguments).check().stdout
 
+    def controller_acls(self, controller: str, *options: str) -> str:
+        """Run AclCommand against a controller."""
+        arguments = ["--bootstrap-controller", controller, *options]
+        return self.run("org.apache.kafka.tools.AclCommand", arguments).check().stdout
+
     def quorum(self, controller: str, *options: str) -> str:
         """Run MetadataQuorumCommand against a controller."""
         arguments = ["--bootstrap-controller", controller, *options]

@@ -13,6 +13,7 @@ from compat.harness.kafka.cluster import ControllerKind
 from compat.harness.kafka.jars import find_jars
 from compat.harness.kafka.migration import check, check_until_free, findings, follow
 from compat.harness.kafka.quorum import ControllerQuorum
+from compat.harness.kafka.reconfiguration import wait_for_registrations
 from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.kafka.tools import KafkaTools
 from compat.harness.processes import Workspace
@@ -86,9 +87,9 @@ def test_what_kraft_wire_lacks_is_seen_in_the_settings_and_in_the_metadata(
     quorum.format()
     quorum.start()
     quorum.leader()
-    quorum.start_brokers(1)
-    acl = ("--topic", "orders", "--allow-principal", "User:alice", "--operation", "read")
-    tools.admin("AclCommand", quorum.bootstrap, "--add", *acl)
+    wait_for_registrations(quorum)
+    acl = ("--add", "--topic", "orders", "--allow-principal", "User:alice", "--operation", "read")
+    tools.controller_acls(quorum.address_list, *acl)
     report = check(quorum, "kraft-wire", with_files=False)
     (problem,) = findings(report)
     assert problem["node"] == "controller 100"

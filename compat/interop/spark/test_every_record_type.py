@@ -305,13 +305,15 @@ def test_derived_tables_are_what_the_metadata_shell_shows(
     assert state == wait_for_image(tools, store.path(newest), state)
 
 
-def test_reassignments_ended_as_they_did(tables: Tables) -> None:
+def test_reassignments_ended_as_they_did(tables: Tables, past: StoppedCluster) -> None:
+    """The one that replaces another begins with ours from the replicas before that one."""
+    left_behind = [1] if past.kind == "ours" else [1, 3]
     found = reassignments(tables).orderBy("start_offset").collect()
     rows = [(row.topic, row.adding_replicas, row.removing_replicas, row.outcome) for row in found]
     assert rows == [
         ("cancelled", [3], [1], "cancelled"),
         ("replaced", [3], [1], "replaced"),
         ("removed", [3], [1], "topic_removed"),
-        ("replaced", [2], [1, 3], "completed"),
+        ("replaced", [2], left_behind, "completed"),
         ("moved", [2], [1], "completed"),
     ]
