@@ -54,9 +54,11 @@ def handle(
 ) -> Result:
     """Change the quotas that can be changed. The response has the errors of the other entities."""
     entries: dict[QuotaEntity, EntryData] = {}
+    mentions: Counter[QuotaEntity] = Counter()
     for entry in request.entries:
-        entries.setdefault(_entity(entry), entry)
-    mentions = Counter(map(_entity, request.entries))
+        entity = _entity(entry)
+        entries.setdefault(entity, entry)
+        mentions[entity] += 1
 
     def alter(
         state: ControllerState, entities: Sequence[QuotaEntity]

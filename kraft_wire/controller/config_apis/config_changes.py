@@ -65,7 +65,7 @@ Values = Mapping[str, str]
 
 
 class Answer(NamedTuple):
-    """How it went with one resource."""
+    """The answer for one resource."""
 
     error_code: int
     error_message: str | None

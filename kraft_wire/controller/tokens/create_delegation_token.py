@@ -13,8 +13,8 @@ from kraft_wire.controller.tokens.token_rules import (
     is_allowed,
     text_of,
     token_hmac,
-    token_record,
 )
+from kraft_wire.metadata.snapshot import token_record
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
@@ -86,4 +86,4 @@ def _create(
     answer.max_timestamp_ms = max_ms
     answer.token_id = token.token_id
     answer.hmac = token_hmac(key, token.token_id)
-    return Result(answer, [token_record(token, token.expiration_timestamp_ms)])
+    return Result(answer, [token_record(token)])

@@ -11,8 +11,8 @@ from kraft_wire.controller.tokens.token_rules import (
     check_may_change,
     check_not_expired,
     enabled_key,
+    expiring_record,
     is_allowed,
-    token_record,
 )
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ErrorCode
@@ -36,7 +36,7 @@ def handle(
             return [(RemoveDelegationTokenRecord(token_id=token.token_id), 0)], context.wall_ms
         check_not_expired(token, context)
         expiry_ms = min(token.max_timestamp_ms, after(context.wall_ms, period_ms))
-        return [token_record(token, expiry_ms)], expiry_ms
+        return [expiring_record(token, expiry_ms)], expiry_ms
 
     def respond(expiry_ms: int) -> ExpireDelegationTokenResponse:
         return ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)

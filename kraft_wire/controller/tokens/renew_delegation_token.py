@@ -11,8 +11,8 @@ from kraft_wire.controller.tokens.token_rules import (
     check_may_change,
     check_not_expired,
     enabled_key,
+    expiring_record,
     is_allowed,
-    token_record,
 )
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ErrorCode
@@ -35,7 +35,7 @@ def handle(
         check_not_expired(token, context)
         check_may_change(token, context)
         expiry_ms = min(token.max_timestamp_ms, after(context.wall_ms, period_ms))
-        return [token_record(token, expiry_ms)], expiry_ms
+        return [expiring_record(token, expiry_ms)], expiry_ms
 
     def respond(expiry_ms: int) -> RenewDelegationTokenResponse:
         return RenewDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)

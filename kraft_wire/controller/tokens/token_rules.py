@@ -9,14 +9,16 @@ import hmac
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
 from kraft_wire.metadata.features.metadata_version import delegation_tokens_supported
+from kraft_wire.metadata.snapshot import token_record
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
-from kraft_wire.protocol.messages.delegation_token_record import DelegationTokenRecord
 from kraft_wire.security.principal import Principal
 from kraft_wire.security.secret import Secret
 
@@ -72,18 +74,9 @@ def has_expired(token: DelegationToken, now_ms: int) -> bool:
     return token.max_timestamp_ms < now_ms or token.expiration_timestamp_ms < now_ms
 
 
-def token_record(token: DelegationToken, expiration_ms: int) -> VersionedRecord:
+def expiring_record(token: DelegationToken, expiration_ms: int) -> VersionedRecord:
     """Return the record that gives a token a new time of expiry."""
-    record = DelegationTokenRecord(
-        owner=token.owner,
-        requester=token.requester,
-        renewers=token.renewers,
-        issue_timestamp=token.issue_timestamp_ms,
-        max_timestamp=token.max_timestamp_ms,
-        expiration_timestamp=expiration_ms,
-        token_id=token.token_id,
-    )
-    return record, 0
+    return token_record(msgspec.structs.replace(token, expiration_timestamp_ms=expiration_ms))
 
 
 Change = Callable[[DelegationToken, Context], tuple[list[VersionedRecord], int]]

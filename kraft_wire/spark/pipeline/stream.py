@@ -22,7 +22,7 @@ MOST_OFFSETS: Final = 2_000_000
 POLL_S: Final = 1
 """Seconds between two checks of a query."""
 MOST_STARTS: Final = 3
-"""How often a stream is started whose Python is slow to start on the server."""
+"""How often a stream is started if the server's Python is slow to start."""
 _SLOW_PYTHON: Final = "Python worker failed to connect back"
 """Spark gives a server's Python ten seconds, which no setting changes (PythonWorkerFactory)."""
 _OURS: Final = re.compile(r"^kraft_wire\.[\w.]+: (.*)", re.MULTILINE)
