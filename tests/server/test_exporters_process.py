@@ -331,7 +331,10 @@ def _values_in(lake: Path) -> dict[str, int]:
 
 
 def _lake_has_value(lake: Path, value: int) -> bool:
-    return str(1_000_000 + value) in _values_in(lake)
+    try:
+        return str(1_000_000 + value) in _values_in(lake)
+    except FileNotFoundError:
+        return False  # the exporter replaced a file meanwhile
 
 
 def _last_value_offset(lake: Path, value: int) -> int:
