@@ -10,20 +10,21 @@ from kraft_wire.protocol.messages.end_quorum_epoch_request import EndQuorumEpoch
 from kraft_wire.protocol.messages.end_quorum_epoch_response import EndQuorumEpochResponse
 from kraft_wire.raft.door.request_checks import METADATA_PARTITION, only_partition
 from kraft_wire.raft.events import Failure
-from kraft_wire.raft.leader.announcement import begin_request
+from kraft_wire.raft.leader.announcement import begin_request, is_from_addressee
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader_claims import learn_from_voter
 from kraft_wire.raft.outgoing import Call
 from kraft_wire.raft.peers import ready_voter
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Resigned
+from kraft_wire.wire.address import Address
 
 # BeginQuorumEpoch.
 
 
 def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None:
-    """Announce the leader: to all voters at first, later to the voters that don't fetch, or are said to be
-    ahead."""
+    """Announce the leader: to all voters at first, later to the voters that don't fetch, are said to be ahead,
+    or were asked in vain where they are."""
     now_ms = quorum.now.monotonic_ms
     interval_ms = quorum.config.fetch_timeout_ms // 2
     for voter_id, due_ms in leadership.begin_epoch_due_ms.items():
@@ -31,7 +32,8 @@ def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None
             continue
         progress = leadership.voters[voter_id]
         fetches = progress.end_offset is not None and now_ms < progress.last_contact_ms + interval_ms
-        if fetches and voter_id not in leadership.said_to_be_ahead:
+        must_answer = voter_id in leadership.said_to_be_ahead or leadership.silences.is_silent(voter_id)
+        if fetches and not must_answer:
             leadership.begin_epoch_due_ms[voter_id] = progress.last_contact_ms + interval_ms
             continue
         peer = ready_voter(quorum, voter_id, BeginQuorumEpochRequest)
@@ -52,6 +54,8 @@ def next_begin_epoch_ms(quorum: QuorumState, leadership: Leadership) -> int | No
 
 def handle_begin_response(quorum: QuorumState, call: Call, response: BeginQuorumEpochResponse) -> None:
     """Announce again if the voter's answer was an error, unless it made this node resign."""
+    if quorum.leadership is not None and is_from_addressee(response):
+        quorum.leadership.silences.answered(call.peer.id, Address(call.peer.host, call.peer.port))
     if _asks_itself(quorum, response):
         return
     if learn_from_voter(quorum, call, response) is None:

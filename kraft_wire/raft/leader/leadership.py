@@ -188,6 +188,13 @@ class Leadership:
             self.begin_epoch_due_ms[voter_id] = min(due_ms, self.begin_epoch_due_ms[voter_id])
             self.said_to_be_ahead.add(voter_id)
 
+    def ask_silent(self, voter_id: int, now_ms: int) -> None:
+        """Ask a voter soon that was asked in vain, even if somebody fetches in its name. Others choose when it is
+        asked because of them: that may be whenever it is down."""
+        if voter_id in self.begin_epoch_due_ms:
+            due_ms = min(now_ms + ASK_AGAIN_MS, self.begin_epoch_due_ms[voter_id])
+            self.begin_epoch_due_ms[voter_id] = due_ms
+
     def note_flush(self, end_offset: int) -> bool:
         """Note that the leader's log is on stable storage up to ``end_offset``. Returns whether more is
         committed."""

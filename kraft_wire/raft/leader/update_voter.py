@@ -179,7 +179,7 @@ def _note_answer(quorum: QuorumState, call: Call, answer: VoterAnswer) -> None:
     try:
         voter_changes.check_not_stopping(quorum)
         _check_changeable(quorum, quorum.leadership, question.voter)
-        entry = entry_that_counts(quorum, quorum.leadership.silences, question)
+        entry = entry_that_counts(quorum, quorum.leadership, question)
         _take(quorum, quorum.leadership, entry)
     except ChangeRefused as refused:
         error = refused.error

@@ -40,9 +40,19 @@ class VoterSilences:
         self._by_voter[voter_id] = _Silence(address, wanted, since_ms, now_ms)
         return now_ms - since_ms
 
+    def is_silent(self, voter_id: int) -> bool:
+        """Whether a voter was asked in vain, and hasn't answered since."""
+        return voter_id in self._by_voter
+
     def end(self, voter_id: int) -> None:
         """Note that a voter answers."""
         self._by_voter.pop(voter_id, None)
+
+    def answered(self, voter_id: int, address: Address) -> None:
+        """Note that a voter answers at an address: it isn't silent there."""
+        known = self._by_voter.get(voter_id)
+        if known is not None and known.address == address:
+            self.end(voter_id)
 
     def keep(self, voter_ids: Collection[int]) -> None:
         """Forget all nodes but these."""

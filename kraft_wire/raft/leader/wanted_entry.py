@@ -15,8 +15,8 @@ from typing import Final
 
 from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.raft.effects import VoterEntryRefused
+from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.voter_questions import VoterQuestion
-from kraft_wire.raft.leader.voter_silences import VoterSilences
 from kraft_wire.raft.membership.change import ChangeRefused, EntryRefusal
 from kraft_wire.raft.membership.voters import Endpoints, Voter, endpoint_at, peer_at
 from kraft_wire.raft.quorum_state import QuorumState
@@ -51,7 +51,7 @@ def _present_endpoints(quorum: QuorumState, voter_id: int) -> Endpoints:
     return quorum.history.voters.endpoints_of(voter_id)
 
 
-def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: VoterQuestion) -> Voter:
+def entry_that_counts(quorum: QuorumState, leadership: Leadership, question: VoterQuestion) -> Voter:
     """Return the entry for a voter after its answers. Raises ChangeRefused if they aren't in favour of it."""
     voter = question.voter
     present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
@@ -64,7 +64,7 @@ def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: Vo
         raise ChangeRefused(ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} has moved meanwhile: try again")
     answer = question.answer_at(present)
     if answer.is_there:
-        silences.end(voter.key.id)
+        leadership.silences.end(voter.key.id)
     if answer.entry is not None and answer.entry != voter:
         raise _refused(quorum, voter, EntryRefusal.OTHER_ENTRY)
     if answer.entry is not None or (answer.is_there and present == wanted):
@@ -73,7 +73,7 @@ def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: Vo
         return _with_static_address(quorum, voter, is_there=answer.is_there)
     if answer.is_there:
         raise _refused(quorum, voter, EntryRefusal.STILL_THERE)
-    _check_silence(quorum, silences, voter, present, wanted)
+    _check_silence(quorum, leadership, voter, present, wanted)
     return voter
 
 
@@ -86,13 +86,14 @@ def _with_static_address(quorum: QuorumState, voter: Voter, *, is_there: bool) -
 
 
 def _check_silence(
-    quorum: QuorumState, silences: VoterSilences, voter: Voter, present: Address, wanted: Address
+    quorum: QuorumState, leadership: Leadership, voter: Voter, present: Address, wanted: Address
 ) -> None:
-    """Check that a voter has been silent at its present address for long enough. If two claim to be that
-    voter, neither gets its place."""
+    """Check that a voter has been silent at its present address for long enough. Meanwhile the leader asks it
+    by itself. If two claim to be that voter, neither gets its place."""
     timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
     within_ms = TIMEOUTS_BETWEEN_QUESTIONS * max(timeout_ms, quorum.config.request_timeout_ms)
-    silent_ms = silences.note(voter.key.id, present, wanted, now_ms, within_ms=within_ms)
+    silent_ms = leadership.silences.note(voter.key.id, present, wanted, now_ms, within_ms=within_ms)
+    leadership.ask_silent(voter.key.id, now_ms)
     if silent_ms < SILENT_TIMEOUTS * timeout_ms:
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT,

@@ -128,6 +128,29 @@ def questions(effects: list[Effect]) -> list[str]:
 # A voter that is up.
 
 
+def test_a_voter_that_is_down_whenever_somebody_has_it_asked_keeps_its_place() -> None:
+    """Somebody else chooses when that is. So the leader asks by itself, too."""
+    quorum, voter = with_impostor()
+    for _ in range(6):
+        voter.crash()
+        assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
+        voter.start()
+        quorum.run_for(4_000)
+    assert is_at(quorum, voter, f"node-{voter.id}")
+
+
+def test_a_leader_asks_a_voter_by_itself_only_as_long_as_it_is_silent() -> None:
+    quorum, voter = with_impostor()
+    voter.crash()
+    assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
+    voter.start()
+    quorum.run_for(1_000)
+    begun = len(quorum.leader.effects)
+    quorum.run_for(10_000)
+    asked = [e for e in quorum.leader.effects[begun:] if isinstance(e, SendRequest) and e.peer.id == voter.id]
+    assert not [each for each in asked if isinstance(each.request, BeginQuorumEpochRequest)]
+
+
 def test_a_voter_that_answers_where_it_is_is_not_moved() -> None:
     quorum, voter = with_impostor()
     leader, begun, end_offset = quorum.leader, len(quorum.leader.effects), quorum.leader.end_offset
