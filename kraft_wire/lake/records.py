@@ -49,8 +49,8 @@ class NoRecords(LogError):
 class LakeRecords:
     """One cluster's rows, below the folder or address that the pipeline writes to.
 
-    Raises NoRecords, OSError, pyarrow.ArrowInvalid for files that aren't Parquet. FileNotFoundError means that
-    a writer replaced files in the meantime: start again.
+    Raises NoRecords, OSError, pyarrow.ArrowInvalid for files that aren't Parquet. FileNotFoundError means
+    that a writer replaced files in the meantime: start again.
     """
 
     def __init__(self, target: str, cluster: str) -> None:

@@ -23,8 +23,8 @@ from kraft_wire.wire.address import Address
 
 
 def send_begin_quorum_epoch(quorum: QuorumState, leadership: Leadership) -> None:
-    """Announce the leader: to all voters at first, later to the voters that don't fetch, are said to be ahead,
-    or were asked in vain where they are."""
+    """Announce the leader: to all voters at first, later to the voters that don't fetch, are said to be
+    ahead, or were asked in vain where they are."""
     now_ms = quorum.now.monotonic_ms
     interval_ms = quorum.config.fetch_timeout_ms // 2
     for voter_id, due_ms in leadership.begin_epoch_due_ms.items():
