@@ -96,13 +96,14 @@ def test_encoding_leaves_nothing_behind_whatever_the_values() -> None:
 
 
 def test_what_was_decoded_outlives_its_bytes() -> None:
-    random = Random(SEED)
+    random, kept = Random(SEED), []
     for cls in MESSAGES:
         message = random_message(random, cls, cls.MAX_VERSION)
         raw = message.encode(cls.MAX_VERSION)
         copy = bytes(bytearray(raw))
-        decoded = cls.decode(copy, cls.MAX_VERSION)
+        kept.append((message, raw, cls.decode(copy, cls.MAX_VERSION)))
         del copy
-        gc.collect()
+    gc.collect()
+    for message, raw, decoded in kept:
         assert decoded == message
-        assert decoded.encode(cls.MAX_VERSION) == raw
+        assert decoded.encode(message.MAX_VERSION) == raw
