@@ -1,7 +1,8 @@
 """Serve UnregisterBroker (64): remove a broker that will not come back. KIP-500.
 
-The broker's replicas stay assigned to it; it leaves every ISR and ELR. A broker that is still running
-registers again. Rules: ReplicationControlManager.unregisterBroker.
+The broker's replicas stay assigned to it, and it leaves every ISR. It leaves the ELRs when it registers again
+and may have lost records. A broker that is still running registers again. Rules:
+ReplicationControlManager.unregisterBroker.
 """
 
 from __future__ import annotations
@@ -27,9 +28,7 @@ def handle(
 ) -> Result:
     """Remove the registration. Raises ApiError(BROKER_ID_NOT_REGISTERED)."""
     _registration(state, request.broker_id)
-    work = BrokerLeaving(
-        WorkKind.UNREGISTER, request.broker_id, partial(_unregister, request.broker_id), forgets=True
-    )
+    work = BrokerLeaving(WorkKind.UNREGISTER, request.broker_id, partial(_unregister, request.broker_id))
     return Result.of_work(work, state, context)
 
 

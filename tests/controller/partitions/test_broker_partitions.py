@@ -210,18 +210,22 @@ def test_an_unclean_restart_costs_the_place_in_the_elr() -> None:
     assert (partition.elr, partition.last_known_elr) == ((2,), (0,))
 
 
-def test_an_unregistered_broker_is_in_no_isr_and_in_no_elr() -> None:
+def test_an_unregistered_broker_is_in_no_isr_and_leaves_the_elrs_when_it_comes_back() -> None:
+    """It is known only then whether it has lost records."""
     cluster = with_elr(0, 1, 2, min_isr=3)
     foo = cluster.create_topic("foo", [0, 1, 2], [1, 0, 2])
     cluster.fence(2)
     assert cluster.partition(foo).elr == (2,)
     cluster.unregister(2)
-    assert cluster.partition(foo).elr == ()
+    assert cluster.partition(foo).elr == (2,)
     cluster.unregister(1)
     for index in (0, 1):
         partition = cluster.partition(foo, index)
-        assert (partition.leader, partition.isr, partition.elr) == (0, (0,), ())
+        assert (partition.leader, partition.isr, partition.elr) == (0, (0,), (1, 2))
         assert set(partition.replicas) == {0, 1, 2}
+    for broker_id in (1, 2):
+        cluster.register(broker_id, incarnation=2)
+    assert cluster.partition(foo).elr == ()
 
 
 def test_the_last_known_leader_takes_over_when_nothing_else_is_left() -> None:
