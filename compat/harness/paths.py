@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA_FOLDER = ROOT / ".kafka"
+KADM = KAFKA_FOLDER / "kadm"
 COMMAND = ROOT / ".venv" / "bin" / "kraft-wire"
 COMPILED_CODEC = ROOT / "build" / "compiled-site"
 NODE_LOGGING = ROOT / "compat" / "kafka" / "log4j2.yaml"

@@ -126,6 +126,11 @@ class JvmNode(Node):
         self._tools = tools
         self.jvm_options: Sequence[str] = (*QUICK_JVM, using_archive(jars.version))
 
+    def change_version(self, jars: KafkaJars) -> None:
+        """Run another version of Kafka from the next start on."""
+        self.jars = jars
+        self.jvm_options = (*QUICK_JVM, using_archive(jars.version))
+
     def format(self, cluster_id: str, *options: str) -> None:
         """Run ``kafka-storage.sh format`` of the node's version."""
         arguments: list[str | Path] = ["format", "-t", cluster_id, "-c", self.properties_file, *options]
