@@ -1,0 +1,249 @@
+"""Start Java's controller and ours, play a script to both, and compare each step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import msgspec
+
+from compat.harness.kafka.cluster import NEWEST_KAFKA, random_cluster_id
+from compat.harness.kafka.jars import find_jars
+from compat.harness.kafka.nodes import JvmController, OurController
+from compat.harness.kafka.tool_server import ToolServer
+from compat.harness.processes import Workspace
+from compat.harness.waiting import wait_until
+from compat.harness.wire import ConnectionClosed, WireClient
+from compat.judges.behaviour.forms import Form, codes_in, differences, form_of, opened, text_of_form
+from compat.judges.behaviour.known import Known
+from compat.judges.behaviour.rules import Outcome, compared
+from compat.judges.behaviour.set_aside import why_over, why_set_aside
+from compat.judges.behaviour.steps import AnyStep, Beat, Unregister
+from kraft_wire.client.live_log import LiveLog
+from kraft_wire.client.quorum import QuorumClient
+from kraft_wire.client.settings import QuorumSettings
+from kraft_wire.controller.apis import CONTROLLER_APIS
+from kraft_wire.log.batch import iter_records, split_batches
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.create_delegation_token_response import CreateDelegationTokenResponse
+from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.protocol.registry import api_name, response_class
+from kraft_wire.wire.address import Address
+
+CONTROLLER_ID: Final = 100
+FIRST_WITH_CONTROLLERS: Final = 15
+"""The first metadata.version with registrations of controllers."""
+REGISTRATIONS: Final = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"})
+CACHED: Final = frozenset({"DelegationTokenRecord", "RemoveDelegationTokenRecord"})
+CACHED_AFTER_S: Final = 0.1
+"""Java's controller finds a token only when its cache has it, some milliseconds after the record."""
+CLOSED: Final = "the connection was closed"
+PROPERTIES: Final = {
+    # nothing happens by itself
+    "metadata.max.idle.interval.ms": "0",
+    "broker.session.timeout.ms": "3600000",
+    "auto.leader.rebalance.enable": "false",
+    "unclean.leader.election.interval.ms": "3600000",
+    "controller.quorum.append.linger.ms": "0",
+    "delegation.token.secret.key": "a secret",
+}
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A step of one side: its outcome, and the codes of its answer."""
+
+    api: str
+    outcome: Outcome
+    codes: tuple[int, ...]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A step whose outcomes differ after all rules."""
+
+    number: int
+    step: AnyStep
+    ours: Outcome
+    java: Outcome
+
+    @property
+    def kind(self) -> str:
+        """What differs, without values: differences of one kind probably have one cause."""
+        parts = [type(self.step).__name__]
+        if self.ours.answer != self.java.answer:
+            parts.append(f"answers {_codes(self.ours)} and {_codes(self.java)}")
+        if self.ours.records != self.java.records:
+            parts.append(f"records {_types(self.ours)} and {_types(self.java)}")
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        lines = [f"step {self.number}: {msgspec.json.encode(self.step).decode()}"]
+        if self.ours.answer != self.java.answer:
+            lines += [f"  answer{each}" for each in differences(self.ours.answer, self.java.answer)]
+        ours, java = (list(map(text_of_form, side.records)) for side in (self.ours, self.java))
+        lines += [f"  only ours:   {record}" for record in ours if record not in java]
+        lines += [f"  only Java's: {record}" for record in java if record not in ours]
+        if ours != java and sorted(ours) == sorted(java):
+            lines += ["  the records have another order:", *ours]
+        return "\n".join(lines)
+
+
+def _codes(outcome: Outcome) -> str:
+    return ",".join(map(str, codes_in(outcome.answer))) or str(outcome.answer)[:40]
+
+
+def _types(outcome: Outcome) -> str:
+    return ",".join(sorted({record["name"] for record in outcome.records})) or "none"
+
+
+class Side:
+    """One controller, and what it has told."""
+
+    def __init__(self, controller: JvmController | OurController, cluster_id: str) -> None:
+        self._controller = controller
+        self.known = Known(cluster_id)
+        self._client = WireClient(controller.port, client_id="judge")
+        settings = QuorumSettings((Address(controller.place.host, controller.port),), cluster_id=cluster_id)
+        self._quorum = QuorumClient(settings)
+        self._log = LiveLog(self._quorum)
+        wait_until(self._is_registered, f"{controller.name} to be registered")
+
+    def _is_registered(self) -> bool:
+        self._read()
+        level = self.known.state.features.metadata_version
+        return CONTROLLER_ID in self.known.state.controllers or 0 < level < FIRST_WITH_CONTROLLERS
+
+    def close(self) -> None:
+        self._client.close()
+        self._quorum.close()
+
+    def play(self, step: AnyStep) -> Answered:
+        """Send a step, and read what was written for it."""
+        message = step.message(self.known)
+        api, newest = api_name(message.API_KEY), CONTROLLER_APIS[message.API_KEY].max_version
+        sent, version = step.sent(self.known, newest)
+        inner = (
+            None if sent is message else (message.API_KEY, newest if step.version is None else step.version)
+        )
+        answer: Form = CLOSED
+        try:
+            response: Message = self._client.call(sent, version, response_class(sent.API_KEY))
+        except ConnectionClosed:
+            self._client.close()
+            self._client = WireClient(self._controller.port, client_id="judge")
+            records = self._read()
+        else:
+            response, inner_version = opened(response, inner)
+            self._remember(step, response)
+            records = self._read()
+            answer = form_of(response, version if inner_version is None else inner_version, self.known)
+        self._settle(records)
+        return Answered(api, Outcome(answer, records), tuple(codes_in(answer)))
+
+    def _settle(self, records: Sequence[Form]) -> None:
+        """Let happen what would happen before the next step, as brokers send heartbeats all the time.
+
+        Java's controller forgets which metadata a broker has when the registration changes, until the next
+        one.
+        """
+        if any(record["name"] in CACHED for record in records):
+            time.sleep(CACHED_AFTER_S)
+        for broker_id in {each["data"]["brokerId"] for each in records if each["name"] in REGISTRATIONS}:
+            broker = self.known.state.brokers.get(broker_id)
+            if broker is not None and not broker.fenced and not broker.in_controlled_shutdown:
+                self._client.call(Beat(broker=broker_id).message(self.known), 2, BrokerHeartbeatResponse)
+
+    def _remember(self, step: AnyStep, response: Message) -> None:
+        if isinstance(step, Unregister):
+            self.known.stopped.discard(step.broker)
+        is_let_go = isinstance(response, BrokerHeartbeatResponse) and response.should_shut_down
+        if is_let_go and isinstance(step, Beat):
+            self.known.stopped.add(step.broker)
+        if isinstance(response, CreateDelegationTokenResponse) and response.hmac:
+            self.known.hmacs.append(response.hmac)
+
+    def _read(self) -> tuple[Form, ...]:
+        """Return the records that were committed since the last call."""
+        end_offset, known = self._log.ends().high_watermark, self.known
+        decoded: list[tuple[Message, int]] = []
+        if known.next_offset >= end_offset:
+            return ()
+        for served in self._log.batches(known.next_offset, end_offset):
+            for batch in split_batches(served.data)[0]:
+                if batch.header.next_offset > end_offset or batch.header.base_offset < known.next_offset:
+                    continue
+                if batch.header.is_control:
+                    known.next_offset = batch.header.next_offset
+                    continue
+                for record in iter_records(batch):
+                    message, version = decode_metadata_record(record.value)
+                    known.replay(message, record.offset)
+                    decoded.append((message, version))
+        return tuple(
+            {"name": message.NAME, "version": version, "data": form_of(message, version, known)}
+            for message, version in decoded
+            if not isinstance(message, NoOpRecord)
+        )
+
+
+class Pair(NamedTuple):
+    """Java's controller and ours."""
+
+    ours: Side
+    java: Side
+
+
+@contextmanager
+def fresh_pair(
+    tools: ToolServer, our_properties: Mapping[str, str] | None = None, release: str | None = None
+) -> Iterator[Pair]:
+    """Start both controllers on new folders; ours may have other properties, to see that it differs. With a
+    ``release`` their metadata.version is that of this release, and their voters are static.
+
+    Afterwards they are killed: nothing of theirs is needed.
+    """
+    cluster_id = random_cluster_id()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="kraft-wire-judge-")))
+        space = stack.enter_context(Workspace(folder / "ours"))
+        ours = OurController(space, CONTROLLER_ID, {**PROPERTIES, **(our_properties or {})})
+        space = stack.enter_context(Workspace(folder / "java"))
+        java = JvmController(space, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, PROPERTIES)
+        for node in (ours, java):
+            _format(node, cluster_id, release)
+            node.start()
+        sides = []
+        for node in (ours, java):
+            node.wait_until_ready()
+            sides.append(Side(node, cluster_id))
+            stack.callback(sides[-1].close)
+        yield Pair(*sides)
+
+
+def _format(node: JvmController | OurController, cluster_id: str, release: str | None) -> None:
+    if release is None:
+        node.format(cluster_id, "--standalone")
+        return
+    voters = f"{CONTROLLER_ID}@{node.address}"
+    node.change_properties({"controller.quorum.voters": voters, "controller.quorum.bootstrap.servers": ""})
+    node.format(cluster_id, "--release-version", release)
+
+
+def play(pair: Pair, script: Sequence[AnyStep], tally: list[tuple[Answered, Answered]]) -> Difference | None:
+    """Play a script to its end, or to the first step that differs. Adds what was answered to the tally."""
+    for number, step in enumerate(script):
+        if why_set_aside(step, pair.java.known) is not None:
+            continue
+        ours, java = pair.ours.play(step), pair.java.play(step)
+        tally.append((ours, java))
+        if why_over(step, java.codes) is not None:
+            return None
+        left, right = compared(step, ours.outcome, java.outcome)
+        if left != right:
+            return Difference(number, step, left, right)
+    return None
