@@ -52,7 +52,7 @@ COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release
 # Maven writes colour codes even with --quiet, so its output is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat strace prometheus network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-exporters campaign-strangers check format bench bench-scale bench-codec bench-spark lock clean
+.PHONY: help venv kafka kadm kcat strace prometheus network java maven compiler no-wheel wheel-compiled demo demo-pipeline test test-unit test-compiled test-compiled-sanitized test-compat campaign campaign-brokers campaign-exporters campaign-strangers campaign-behaviour check format bench bench-scale bench-codec bench-spark lock clean
 
 help:
 	@echo 'make demo            start our controller and a real Kafka broker, produce and consume messages'
@@ -69,6 +69,8 @@ help:
 	@echo '                     to compat/campaigns/rolling_restart.txt'
 	@echo 'make campaign-exporters  end, pause and cut off controllers with exporters of all kinds, for an hour; the'
 	@echo '                     result goes to compat/campaigns/exporters.txt'
+	@echo 'make campaign-behaviour  play 2,000 scripts of requests to Java'"'"'s controller and to ours, and compare; the'
+	@echo '                     result goes to compat/campaigns/behaviour.txt and docs/behaviour.md'
 	@echo 'make campaign-strangers  attack controllers under load for an hour with forged requests and fake leaders; the'
 	@echo '                     result goes to compat/campaigns/strangers.txt'
 	@echo 'make bench           compare the speed of our controller with Java'"'"'s'
@@ -99,6 +101,13 @@ kcat:
 	else \
 		echo 'make: no `kcat` on the PATH: install it from your system'"'"'s packages (Debian: sudo apt-get install kcat)' >&2; exit 1; \
 	fi
+
+kadm: $(KAFKA)/kadm
+
+$(KAFKA)/kadm: $(wildcard compat/go/kadm/*) $(KAFKA)/4.4.0/.complete
+	@command -v go >/dev/null || { echo 'make: no `go` on the PATH: a test uses an admin client in Go; install Go 1.26 or newer' >&2; exit 1; }
+	@echo 'make: building an admin client with franz-go, compat/go/kadm'
+	@cd compat/go/kadm && go build -o $(abspath $@) .
 
 strace:
 	@command -v strace >/dev/null && exit 0; \
@@ -268,7 +277,7 @@ test-compiled-sanitized: venv $(SANITIZED_STAMP)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		$(BIN)/pytest compiled/tests -n 2
 
-test-compat: venv kafka kcat strace prometheus network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
+test-compat: venv kafka kadm kcat strace prometheus network $(KAFKA_ARCHIVES) $(SPARK_ARCHIVE)
 	@echo 'make: running the tests with Kafka and Spark, with three processes'
 	$(BIN)/pytest compat -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -286,6 +295,10 @@ campaign-exporters: venv kafka kcat network $(KAFKA_ARCHIVES)
 # OPTIONS are those of `python -m compat.campaigns.strangers --help`: `make campaign-strangers OPTIONS="--minutes 4 --seed 7"`.
 campaign-strangers: venv
 	@$(BIN)/python -m compat.campaigns.strangers $(OPTIONS)
+
+# OPTIONS are those of `python -m compat.judges.behaviour --help`: `make campaign-behaviour OPTIONS="--scripts 100"`.
+campaign-behaviour: venv kafka $(KAFKA_ARCHIVES)
+	@$(BIN)/python -m compat.judges.behaviour --scripts 2000 --result compat/campaigns/behaviour.txt --table $(OPTIONS)
 
 check: venv
 	$(BIN)/ruff format --check --quiet .

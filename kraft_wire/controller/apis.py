@@ -69,6 +69,7 @@ CONTROLLER_APIS: Final = ApiTable(
             _ACTIVE,
             "topics.create_topics",
             is_forwardable=True,
+            must_begin_in_time=True,
             errors=error_forms.CREATE_TOPICS,
         ),
         Api(
@@ -78,6 +79,7 @@ CONTROLLER_APIS: Final = ApiTable(
             _ACTIVE,
             "topics.delete_topics",
             is_forwardable=True,
+            must_begin_in_time=True,
             errors=error_forms.DELETE_TOPICS,
         ),
         Api(
@@ -105,6 +107,7 @@ CONTROLLER_APIS: Final = ApiTable(
             _ACTIVE,
             "topics.create_partitions",
             is_forwardable=True,
+            must_begin_in_time=True,
             errors=error_forms.CREATE_PARTITIONS,
         ),
         Api(
@@ -151,6 +154,7 @@ CONTROLLER_APIS: Final = ApiTable(
             "partitions.elect_leaders",
             _ALTER,
             is_forwardable=True,
+            must_begin_in_time=True,
             errors=error_forms.ELECT_LEADERS,
         ),
         Api(
@@ -171,6 +175,7 @@ CONTROLLER_APIS: Final = ApiTable(
             "reassignments.alter_partition_reassignments",
             _ALTER,
             is_forwardable=True,
+            must_begin_in_time=True,
             errors=error_forms.ALTER_PARTITION_REASSIGNMENTS,
         ),
         Api(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.raft.config import MAX_RETENTION_BYTES, MAX_RETENTION_MS
 from kraft_wire.security.secret import Secret
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES
@@ -34,12 +35,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_max_record_bytes_between_snapshots: int = 20 * 1024 * 1024
     metadata_log_max_snapshot_interval_ms: int = 3_600_000
     metadata_max_idle_interval_ms: int = 500
+    controller_quota_window_num: int = 11
+    controller_quota_window_size_seconds: int = 1
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
     delegation_token_secret_key: Secret | None = None
     delegation_token_max_lifetime_ms: int = 7 * 24 * 3_600_000
     delegation_token_expiry_time_ms: int = 24 * 3_600_000
     delegation_token_expiry_check_interval_ms: int = 3_600_000
+    unstable_feature_versions_enable: bool = False
     metadata_max_retention_bytes: int = MAX_RETENTION_BYTES
     metadata_max_retention_ms: int = MAX_RETENTION_MS
     kraft_wire_max_request_entries: int = MAX_REQUEST_ENTRIES
     kraft_wire_answer_when_known_ms: int = 0
     static_configs: Mapping[str, str] = {}
+
+    @property
+    def feature_ranges(self) -> Mapping[str, tuple[int, int]]:
+        """The lowest and highest level of each feature that this controller supports."""
+        return supported_ranges(unstable=self.unstable_feature_versions_enable)

@@ -12,6 +12,10 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
+REQUEST_PERCENTAGE: Final = "request_percentage"
+CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
+CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
+
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """Pairs of entity type (USER, CLIENT_ID, IP) and name, sorted by type. The name None is the type's
 default."""

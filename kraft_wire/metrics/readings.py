@@ -7,7 +7,6 @@ from typing import Final
 
 from kraft_wire.controller.node.node import Node
 from kraft_wire.metadata.brokers import BrokerRegistration
-from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.metadata.partitions.partition import NO_LEADER
 from kraft_wire.metrics.counts import Counts, Delays
 from kraft_wire.metrics.exporters import exporter_values
@@ -168,7 +167,7 @@ def _controller(node: Node) -> dict[str, Value]:
 
 
 def _levels(node: Node) -> dict[str, Value]:
-    supported = supported_ranges().items()
+    supported = node.state.settings.feature_ranges.items()
     return {
         "finalized_level": {_camel(name): level for name, level in node.state.finalized_levels().items()},
         "metadata_version": node.state.metadata.stable_metadata_version,

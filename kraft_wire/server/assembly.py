@@ -10,11 +10,12 @@ from kraft_wire.controller.decision.context import ControllerState, ExporterRow
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.node.node import Node
+from kraft_wire.controller.policies import Policies
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
 from kraft_wire.metadata.errors import RecordTooNew
-from kraft_wire.metadata.features.supported import bootstrap_records, supported_ranges
+from kraft_wire.metadata.features.supported import bootstrap_records
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import (
@@ -32,6 +33,7 @@ from kraft_wire.raft.events import Now
 from kraft_wire.raft.membership.voters import endpoints_of, static_voters
 from kraft_wire.security.protocols import SECURITY_PROTOCOLS
 from kraft_wire.server.config.endpoints import Endpoint
+from kraft_wire.server.config.policies import make_policies
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.log_levels import log_levels
@@ -86,6 +88,7 @@ def build_node(
         read_here={each.name: (each.host, each.port) for each in advertised} if config.is_observer else {},
         list_exporters=list_exporters,
         log_levels=log_levels,
+        policies=Policies() if config.is_observer else make_policies(config.settings.static_configs),
     )
     core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
     if config.voters and core.kraft_version > 0:
@@ -229,7 +232,7 @@ def _registration(
         ],
         features=[
             Feature(name=name, min_supported_version=lowest, max_supported_version=highest)
-            for name, (lowest, highest) in supported_ranges().items()
+            for name, (lowest, highest) in config.settings.feature_ranges.items()
         ],
     )
 

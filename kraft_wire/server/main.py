@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -79,7 +80,6 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     watch = QuorumWatch(node.core, store.properties.cluster_id)
     dialects = _dialects(config)
     monitor = _monitor(node, store, config, export) if http_bound else None
-    http_files = 0 if monitor is None else monitor.files
     taps: list[Tap] = [NodeReports(), watch, *([] if export is None else [export.process])]
     owner = NodeOwner(
         node,
@@ -92,15 +92,10 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     )
     raise_file_limit()
     owner.peers.know(owner.known_peers())
-
-    def most_connections() -> tuple[int, str]:
-        return min(
-            (config.sockets.max_connections, "max.connections"),
-            (max_connections(file_limit() - owner.peers.files - http_files), "the limit of open files"),
-        )
-
-    report_limits(config, most_connections()[0], file_limit())
-    acceptor = Acceptor(_limits(config), apis, owner.submit, owner.abandon, most_connections, dialects)
+    most = partial(_most_connections, config, owner, 0 if monitor is None else monitor.files)
+    report_limits(config, most()[0], file_limit())
+    serve = owner.submit, owner.abandon
+    acceptor = Acceptor(_limits(config), apis, *serve, most, dialects, partial(_hold_ms, node))
     listen([*bound, *http_bound], config.sockets.socket_listen_backlog_size)
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         async with trio.open_nursery() as nursery:
@@ -138,6 +133,19 @@ async def _ignore(signals: AsyncIterator[int]) -> None:
     """Take further signals: one that is left would end the process before the log is closed."""
     async for number in signals:
         log.info("stopping already", signal=signal.Signals(number).name)
+
+
+def _most_connections(config: ServerConfig, owner: NodeOwner, http_files: int) -> tuple[int, str]:
+    """Return how many connections there may be, and what sets that."""
+    return min(
+        (config.sockets.max_connections, "max.connections"),
+        (max_connections(file_limit() - owner.peers.files - http_files), "the limit of open files"),
+    )
+
+
+def _hold_ms(node: Node, address: str) -> int:
+    """Count a new connection. Returns 0, or how long to hold it before it is closed."""
+    return node.accept_connection(address, read_clocks().monotonic_ms)
 
 
 def _close_peers(node: Node) -> list[Peer]:

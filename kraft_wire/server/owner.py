@@ -167,7 +167,9 @@ class NodeOwner:
         finally:  # if an effect fails, the log lines of its step tell what led to it
             for tap in self._taps:
                 tap.stepped(event, effects, now)
-            self.step_times.note(event, effects, (time.perf_counter() - began_s) * 1000)
+            took_ms = (time.perf_counter() - began_s) * 1000
+            self._node.note_time(took_ms)
+            self.step_times.note(event, effects, took_ms)
 
     async def _end_on_failure(self) -> None:
         await self._failed.wait()

@@ -134,6 +134,7 @@ class Slot:
         """Encode the response, unless it is large. It leaves when all responses before it have left."""
         if self._side.is_closed:
             return
+        self._side.throttle(getattr(response, "throttle_time_ms", 0))
         response = self.on_the_wire(response)
         if is_large(response):
             self.unencoded = response
@@ -244,6 +245,7 @@ class ServerSide:
         self._unsent = Unsent()
         self._decoded_bytes = 0
         self._unencoded = 0
+        self._throttle_time_ms = 0
         self.is_closed = False
 
     # Requests.
@@ -303,6 +305,15 @@ class ServerSide:
         return Request(slot, api_key, version, header.client_id or "", message, refused)
 
     # Responses.
+
+    def throttle(self, time_ms: int) -> None:
+        """Take note of what a response says: how long the client has to wait before its next request."""
+        self._throttle_time_ms = max(self._throttle_time_ms, time_ms)
+
+    def take_throttle_time_ms(self) -> int:
+        """Return the longest such time since the last call; 0 if there is none."""
+        time_ms, self._throttle_time_ms = self._throttle_time_ms, 0
+        return time_ms
 
     def answered(self, slot: Slot, size_bytes: int) -> None:
         """Take note that a slot got its response: its request isn't in memory any more."""

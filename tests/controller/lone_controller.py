@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TypeVar, cast
 
 from kraft_wire.controller.apis import OUR_CONTROLLER_APIS
 from kraft_wire.controller.decision.context import Authorizer, ControllerState
+from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.sessions import BrokerSessions
 from kraft_wire.controller.node.effects import NodeEffect, WriteSnapshot
 from kraft_wire.controller.node.events import ApiRequest, Caller
@@ -90,6 +91,7 @@ class LoneController:
         disk: Disk | None = None,
         settings: Settings | None = None,
         authorizer: Authorizer | None = None,
+        bootstrap: Sequence[VersionedRecord] | None = None,
     ) -> None:
         self.disk = Disk() if disk is None else disk
         self.now_ms = 10_000
@@ -119,7 +121,7 @@ class LoneController:
             entropy,
             OUR_CONTROLLER_APIS,
             start_offset=0,
-            bootstrap=bootstrap_records(),
+            bootstrap=bootstrap_records() if bootstrap is None else bootstrap,
             registration=ControllerRegistrationRequest(
                 controller_id=NODE_ID,
                 incarnation_id=uuid(77),

@@ -56,6 +56,7 @@ from kraft_wire.wire.headers import encode_request
 BROKERS = 4
 TOPICS = 300
 PATIENCE_S = 60.0
+TIMEOUT_MS = 60_000
 AFTERWARDS_S = 1.0
 PIPELINED = 128
 LONG_POLLS = 12_800
@@ -250,11 +251,13 @@ def _create_topics(count: int) -> tuple[Message, int]:
 
 
 def _create_partitions(count: int) -> tuple[Message, int]:
-    return CreatePartitionsRequest([CreatePartitionsTopic(f"{number:x}", 1) for number in range(count)]), 3
+    topics = [CreatePartitionsTopic(f"{number:x}", 1) for number in range(count)]
+    return CreatePartitionsRequest(topics, TIMEOUT_MS), 3
 
 
 def _delete_topics(count: int) -> tuple[Message, int]:
-    return DeleteTopicsRequest(topics=[DeleteTopicState(f"{number:x}") for number in range(count)]), 6
+    topics = [DeleteTopicState(f"{number:x}") for number in range(count)]
+    return DeleteTopicsRequest(topics, timeout_ms=TIMEOUT_MS), 6
 
 
 def _describe_many(count: int) -> tuple[Message, int]:

@@ -50,6 +50,7 @@ CONTROLLERS = 2
 LATEST = -1
 BY_ID = 13
 BY_STRUCTURE = 6
+TIMEOUT_MS = 60_000
 
 
 def _fetch(version: int) -> Message:
@@ -64,8 +65,10 @@ def _fetch(version: int) -> Message:
 
 def _delete_topics(version: int) -> Message:
     if version < BY_STRUCTURE:
-        return delete_topics_request.DeleteTopicsRequest(topic_names=(ABSENT,))
-    return delete_topics_request.DeleteTopicsRequest(topics=[delete_topics_request.DeleteTopicState(ABSENT)])
+        return delete_topics_request.DeleteTopicsRequest(topic_names=(ABSENT,), timeout_ms=TIMEOUT_MS)
+    return delete_topics_request.DeleteTopicsRequest(
+        topics=[delete_topics_request.DeleteTopicState(ABSENT)], timeout_ms=TIMEOUT_MS
+    )
 
 
 def _describe_cluster(version: int) -> Message:
@@ -84,7 +87,9 @@ REQUESTS: dict[str, Callable[[int], Message]] = {
     "AlterPartition": lambda version: alter_partition_request.AlterPartitionRequest(broker_id=1),
     "ApiVersions": lambda version: api_versions_request.ApiVersionsRequest("codec", "1"),
     "CreatePartitions": lambda version: create_partitions_request.CreatePartitionsRequest(
-        topics=[create_partitions_request.CreatePartitionsTopic(ABSENT, 3, None)], validate_only=True
+        topics=[create_partitions_request.CreatePartitionsTopic(ABSENT, 3, None)],
+        timeout_ms=TIMEOUT_MS,
+        validate_only=True,
     ),
     "CreateTopics": lambda version: create_topics_request.CreateTopicsRequest(
         topics=[

@@ -18,7 +18,16 @@ from kraft_wire.controller.decision.context import Context, ControllerState, Res
 from kraft_wire.controller.decision.item_work import CHARS_PER_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
-from kraft_wire.metadata.quotas import CLIENT_ID, IP, USER, QuotaEntity, quota_entity
+from kraft_wire.metadata.quotas import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONTROLLER_MUTATION_RATE,
+    IP,
+    REQUEST_PERCENTAGE,
+    USER,
+    QuotaEntity,
+    quota_entity,
+)
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages import alter_client_quotas_response as answered
 from kraft_wire.protocol.messages import client_quota_record as recorded
@@ -43,10 +52,10 @@ Largest = float | None
 KEYS_OF_CLIENTS: Final[Mapping[str, Largest]] = {
     "producer_byte_rate": float((1 << 63) - 1),
     "consumer_byte_rate": float((1 << 63) - 1),
-    "request_percentage": None,
-    "controller_mutation_rate": None,
+    REQUEST_PERCENTAGE: None,
+    CONTROLLER_MUTATION_RATE: None,
 }
-KEYS_OF_ADDRESSES: Final[Mapping[str, Largest]] = {"connection_creation_rate": float((1 << 31) - 1)}
+KEYS_OF_ADDRESSES: Final[Mapping[str, Largest]] = {CONNECTION_CREATION_RATE: float((1 << 31) - 1)}
 
 
 def handle(

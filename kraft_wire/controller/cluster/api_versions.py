@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
-from kraft_wire.metadata.features.supported import KRAFT_VERSION, supported_ranges
+from kraft_wire.metadata.features.supported import KRAFT_VERSION
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import (
@@ -44,7 +44,7 @@ def handle(state: ControllerState, request: ApiVersionsRequest, version: int, co
                 )
     response = ApiVersionsResponse(
         api_keys=[ApiVersion(api.key, api.min_version, api.max_version) for api in context.apis],
-        supported_features=_supported(context.apis, hide_minimum_0=version < 4),
+        supported_features=_supported(state, context.apis, hide_minimum_0=version < 4),
         finalized_features_epoch=state.metadata.features.epoch,
         finalized_features=_finalized(state),
     )
@@ -52,7 +52,7 @@ def handle(state: ControllerState, request: ApiVersionsRequest, version: int, co
     return Result(response, shown_end=state.metadata.features.epoch + 1)
 
 
-def _supported(apis: ApiTable, *, hide_minimum_0: bool) -> list[SupportedFeatureKey]:
+def _supported(state: ControllerState, apis: ApiTable, *, hide_minimum_0: bool) -> list[SupportedFeatureKey]:
     """Return the features that this node supports.
 
     A node that serves no votes doesn't support kraft.version. Leaders, Java's and ours, ask a newcomer for
@@ -61,7 +61,7 @@ def _supported(apis: ApiTable, *, hide_minimum_0: bool) -> list[SupportedFeature
     votes = apis.find(VoteRequest.API_KEY) is not None
     return [
         SupportedFeatureKey(name, lowest, highest)
-        for name, (lowest, highest) in supported_ranges().items()
+        for name, (lowest, highest) in state.settings.feature_ranges.items()
         if (lowest or not hide_minimum_0) and (votes or name != KRAFT_VERSION)
     ]
 

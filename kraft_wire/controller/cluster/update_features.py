@@ -25,7 +25,6 @@ from kraft_wire.metadata.features.supported import (
     KRAFT_VERSION,
     METADATA_VERSION,
     check_level,
-    supported_ranges,
 )
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.config_record import ConfigRecord
@@ -102,7 +101,7 @@ def _check(state: ControllerState, update: FeatureUpdateKey, upgrade_type: int) 
 
 def _check_supported(state: ControllerState, update: FeatureUpdateKey) -> None:
     """Check that this controller, every broker and every other controller support the level."""
-    _check_range(update, f"Controller {state.node_id}", supported_ranges())
+    _check_range(update, f"Controller {state.node_id}", state.settings.feature_ranges)
     for broker in state.metadata.brokers.values():
         _check_range(update, f"Broker {broker.id}", broker.features)
     if not controller_registration_supported(state.metadata.features.metadata_version):

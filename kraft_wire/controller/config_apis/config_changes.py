@@ -20,6 +20,7 @@ from kraft_wire.controller.decision.context import Context, ControllerState
 from kraft_wire.controller.decision.item_work import CHARS_PER_PIECE, LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
+from kraft_wire.controller.policies import ConfigChange
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
@@ -160,6 +161,7 @@ class ConfigChanges:
         self._validate(resource_type, values, present)
         if not is_known_topic:
             _check_existence(state, resource_type, name)
+        state.policies.check_configs(lambda: _named_change(resource, changes))
         return [(_record(resource_type, name, key, value), 0) for key, value in changes.items()]
 
     def _validate(self, resource_type: int, values: Values, present: Values) -> None:
@@ -231,6 +233,13 @@ def _check_existence(state: ControllerState, resource_type: int, name: str) -> N
 
 def _record(resource_type: int, name: str, key: str, value: str | None) -> ConfigRecord:
     return ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
+
+
+def _named_change(resource: Changed, changes: Mapping[str, str | None]) -> ConfigChange:
+    """Return the part of the changes that a request names."""
+    named = {config.name for config in resource.configs}
+    configs = {key: value for key, value in changes.items() if key in named}
+    return ConfigChange(ResourceType(resource.resource_type), resource.resource_name, configs)
 
 
 def _cleared_elrs(state: ControllerState, records: Sequence[VersionedRecord]) -> list[VersionedRecord]:

@@ -83,7 +83,8 @@ class Api(msgspec.Struct, frozen=True):
     ``reads_in_pieces`` if its handler changes nothing and may take several steps. It ``searches_log`` if the
     log is read for a request. A request that ``is_about_this_node`` is answered by any controller. A request
     may have ``entries_factor`` times the entries of other requests. A request that ``is_small`` concerns
-    single nodes and doesn't grow with the cluster.
+    single nodes and doesn't grow with the cluster. A request that ``must_begin_in_time`` fails with
+    REQUEST_TIMED_OUT if nothing was done for it within its ``timeoutMs``.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Api(msgspec.Struct, frozen=True):
     is_about_this_node: Callable[[Any], bool] = _never
     entries_factor: int = 1
     is_small: bool = False
+    must_begin_in_time: bool = False
 
     @property
     def key(self) -> int:

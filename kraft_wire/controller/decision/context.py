@@ -16,6 +16,8 @@ import msgspec
 from kraft_wire.configs.layers import ConfigLayers
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.decision.work import SliceLimits, Work, WorkKey, WorkKind
+from kraft_wire.controller.policies import Policies
+from kraft_wire.controller.quotas.mutations import MutationQuota, MutationQuotas
 from kraft_wire.metadata.features.supported import KRAFT_VERSION
 from kraft_wire.protocol.errors import ApiError
 from kraft_wire.protocol.message import Message
@@ -116,7 +118,8 @@ class ControllerState(msgspec.Struct):
     whether kraft.version can get a level: None, or why not. ``read_here`` are the addresses of a node that
     only observes, by listener: consumers are to read from it. It is empty on a controller.
     ``list_exporters`` returns the exporters that this node is configured with, ``log_levels`` the level of
-    each logger of this process, in Kafka's words.
+    each logger of this process, in Kafka's words. ``policies`` forbid what operators don't want. Handlers
+    spend ``mutation_quotas`` as they decide: nothing else here is changed by handlers.
     """
 
     metadata: MetadataState
@@ -136,6 +139,18 @@ class ControllerState(msgspec.Struct):
     kraft_version_problem: Callable[[int], str | None] = _no_problem
     list_exporters: Callable[[], Sequence[ExporterRow]] = tuple
     log_levels: Callable[[], Mapping[str, str]] = dict
+    policies: Policies = Policies()
+    mutation_quotas: MutationQuotas = msgspec.field(default_factory=MutationQuotas)
+
+    def mutation_quota(self, context: Context, *, is_strict: bool) -> MutationQuota:
+        """Return the client's quota of partitions that a request creates or deletes."""
+        return self.mutation_quotas.of(
+            self.metadata.quotas.by_entity,
+            context.principal.name,
+            context.client_id,
+            context.monotonic_ms,
+            is_strict=is_strict,
+        )
 
     @property
     def leaving_broker_ids(self) -> set[int]:

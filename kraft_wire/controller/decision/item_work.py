@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 from kraft_wire.controller.decision.context import Context, ControllerState, Result
 from kraft_wire.controller.decision.records import MAX_RECORDS_PER_BATCH, VersionedRecord
 from kraft_wire.controller.decision.work import Piece, WorkKey, WorkKind
+from kraft_wire.controller.quotas.mutations import MutationQuota
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 
@@ -86,7 +87,7 @@ class LimitedWork(Generic[Item, ItemResult]):
     written.
 
     ``decide_items`` returns the results and the records of some items, ``respond`` the response with all
-    results.
+    results. What they spend of a ``quota`` counts once: not in a trial after which it is done.
     """
 
     def __init__(
@@ -99,12 +100,14 @@ class LimitedWork(Generic[Item, ItemResult]):
         respond: Callable[[list[ItemResult]], Message],
         *,
         validate_only: bool = False,
+        quota: MutationQuota | None = None,
     ) -> None:
         self.key = WorkKey(kind)
         self._pieces = pieces
         self._decide_items = decide_items
         self._respond = respond
         self._validate_only = validate_only
+        self._quota = quota
         self._is_trial = True
         self._decided = 0
         self._records = 0
@@ -121,6 +124,8 @@ class LimitedWork(Generic[Item, ItemResult]):
         """Decide about the next items. Raises ApiError(POLICY_VIOLATION) for too many records."""
         if self._decided == 0:
             self._records, self._results = 0, []
+        if self._quota is not None:
+            self._quota.go_on(context.monotonic_ms, counts=self._validate_only or not self._is_trial)
         results, records = self._decide_items(state, self._pieces[self._decided])
         self._results += results
         self._records += len(records)

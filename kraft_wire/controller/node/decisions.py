@@ -105,11 +105,14 @@ class Decisions:
         context = self._make_context(THIS_NODE)
         self._append(prepare(activation_result(self._state, bootstrap, context)))
         self.activation_end = self._core.log_end_offset
-        self.decide(
-            ApiRequest(None, ControllerRegistrationRequest.API_KEY, 0, registration, THIS_NODE), context
-        )
+        self.register(registration)
         self._schedule.activate(now_ms)
         self._outbox.emit(Activated(self._core.epoch, now_ms - self._led_since_ms))
+
+    def register(self, registration: ControllerRegistrationRequest) -> None:
+        """Register this controller, if the metadata.version has registrations."""
+        request = ApiRequest(None, ControllerRegistrationRequest.API_KEY, 0, registration, THIS_NODE)
+        self.decide(request, self._make_context(THIS_NODE))
 
     def deactivate(self) -> None:
         """Stop being the active controller: undo what is not committed, refuse the waiting writes and answer
@@ -119,7 +122,7 @@ class Decisions:
         self._of_works.clear()
         self._of_clients.clear()
         for released in self._waits.take_all():  # they are committed
-            self._outbox.reply(released.request.token, released.response)
+            self._outbox.answer(released.request, released.response)
         waiting = [*self._writes.revert(), *self._works.clear()]
         for request in waiting:
             if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
@@ -144,10 +147,12 @@ class Decisions:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
         if self._next_work() is not None:
             return self._outbox.now.monotonic_ms
-        task_ms, answer_ms = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms()
-        if task_ms is None or answer_ms is None:
-            return answer_ms if task_ms is None else task_ms
-        return min(task_ms, answer_ms)
+        deadlines_ms = (
+            self._schedule.next_deadline_ms(),
+            self._waits.next_deadline_ms(),
+            self._works.next_deadline_ms(),
+        )
+        return min((each for each in deadlines_ms if each is not None), default=None)
 
     def committed(self, high_watermark: int) -> None:
         """Send the responses whose records are committed."""
@@ -164,13 +169,13 @@ class Decisions:
         """Send the responses whose changes all active brokers know now."""
         brokers, now_ms = self._state.metadata.brokers, self._outbox.now.monotonic_ms
         for released in self._waits.take_known(brokers, self._core.known_ends, now_ms):
-            self._outbox.reply(released.request.token, released.response)
+            self._outbox.answer(released.request, released.response)
 
     def _send(self, released: Released) -> None:
         if self._waits.must_hold(released):
             self._waits.hold(released, self._outbox.now.monotonic_ms)
         else:
-            self._outbox.reply(released.request.token, released.response)
+            self._outbox.answer(released.request, released.response)
 
     # Decisions.
 
@@ -244,18 +249,26 @@ class Decisions:
     def _is_full(uncommitted: Uncommitted) -> bool:
         return uncommitted.records >= MOST_UNCOMMITTED_RECORDS
 
+    def refuse_overdue(self) -> None:
+        """Answer the requests for which nothing was written by their deadlines."""
+        for request in self._works.take_overdue(self._outbox.now.monotonic_ms):
+            self._outbox.refuse(request, ErrorCode.REQUEST_TIMED_OUT, request.overdue_text)
+
     def continue_work(self) -> None:
         """Decide the next piece of a work, or begin a postponed request, if one may go on."""
         match self._next_work():
             case Postponed() as postponed:
                 self._works.had_turn(postponed, has_ended=True)
                 request = postponed.request
+                self._outbox.serve(request)
                 self._begin(request, self._make_context(request.caller), was_postponed=True)
             case InWork() as in_work:
                 self._continue(in_work)
 
     def _continue(self, in_work: InWork) -> None:
         work, request = in_work.work, in_work.request
+        if request is not None:
+            self._outbox.serve(request)
         self._state.next_offset = self._core.log_end_offset
         try:
             piece = work.decide(self._state, self._make_context(THIS_NODE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -29,13 +30,38 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A decoded request. The effect that answers it has its ``token``."""
+    """A decoded request. The effect that answers it has its ``token``.
+
+    Nothing is begun for it from ``deadline_ms`` on, a monotonic time; None is no deadline.
+    """
 
     token: Hashable
     api_key: int
     version: int
     request: Message
     caller: Caller
+    deadline_ms: int | None = None
+
+    def with_deadline(self, now_ms: int) -> ApiRequest:
+        """Return a request that has a ``timeout_ms``, which begins now, with its deadline.
+
+        What was begun by then is completed. A time-out of 0 has passed at once, so that nothing is done
+        (Kafka's KafkaEventQueue and ControllerRequestContext).
+        """
+        return msgspec.structs.replace(self, deadline_ms=now_ms + self._timeout_ms)
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline_ms is not None and self.deadline_ms <= now_ms
+
+    @property
+    def overdue_text(self) -> str:
+        """What happened to a request whose deadline has passed."""
+        return f"the controller didn't begin this within its timeoutMs, {self._timeout_ms}: nothing was done"
+
+    @property
+    def _timeout_ms(self) -> int:
+        return cast(int, cast(Any, self.request).timeout_ms)
 
 
 class CommittedBatches(msgspec.Struct, frozen=True):

@@ -42,6 +42,9 @@ from kraft_wire.controller.node.raft_driver import RaftDriver, Reaction
 from kraft_wire.controller.node.registrar import Registrar
 from kraft_wire.controller.node.routing import RequestRouter
 from kraft_wire.controller.node.snapshot_policy import SnapshotPolicy
+from kraft_wire.controller.quotas.connections import ConnectionRates
+from kraft_wire.controller.quotas.mutations import MutationQuotas
+from kraft_wire.controller.quotas.request_times import RequestTimes
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.metadata.errors import RecordTooNew
@@ -94,7 +97,14 @@ class Node:
         self._apis = apis
         self._bootstrap = bootstrap
         self._authorizer = authorizer
-        self._outbox = Outbox(apis)
+        settings = state.settings
+        state.mutation_quotas = MutationQuotas(
+            settings.controller_quota_window_num * settings.controller_quota_window_size_seconds
+        )
+        window = settings.quota_window_num, settings.quota_window_size_seconds
+        self._request_times = RequestTimes(*window)
+        self._connection_rates = ConnectionRates(*window)
+        self._outbox = Outbox(apis, self._throttle_time_ms)
         self._registrar = Registrar(registration)
         state.kraft_version_problem = core.kraft_version_problem
         self._snapshots = SnapshotPolicy(
@@ -208,6 +218,7 @@ class Node:
                 self._notice_pause()
                 self._raft.drive(event)
                 self._decisions.run_due_tasks()
+                self._decisions.refuse_overdue()
                 self._decisions.continue_work()
                 self._consumers.answer_parked(self._high_watermark)
                 self._snapshot_if_due()
@@ -217,9 +228,26 @@ class Node:
         self._digests.go_on(self.applied_end, is_active=self.is_active)
         if self.is_active:
             self._decisions.answer_known()
-        elif self._registers:
-            self._register()
+        self._register_if_due()
         return self._outbox.effects
+
+    def note_time(self, used_ms: float) -> None:
+        """Take note of how long the last step took: a quota may limit the time for a client."""
+        client, quotas = self._outbox.client, self.state.metadata.quotas.by_entity
+        if client is not None and quotas:
+            now_ms = self._outbox.now.monotonic_ms
+            self._request_times.note(quotas, client.principal.name, client.client_id, used_ms, now_ms)
+
+    def accept_connection(self, address: str, now_ms: int) -> int:
+        """Count a new connection from an IP address: a quota may limit them. Returns 0, or how long to hold
+        it before it is closed."""
+        return self._connection_rates.accept(self.state.metadata.quotas.by_entity, address, now_ms)
+
+    def _throttle_time_ms(self, client: Caller) -> int:
+        quotas, now_ms = self.state.metadata.quotas.by_entity, self._outbox.now.monotonic_ms
+        if not quotas:
+            return 0
+        return self._request_times.throttle_time_ms(quotas, client.principal.name, client.client_id, now_ms)
 
     def _begin_step(self, now: Now) -> None:
         self._outbox.begin_step(now)
@@ -371,11 +399,17 @@ class Node:
 
     # The registration of this controller, and snapshots.
 
-    def _register(self) -> None:
-        for effect in self._registrar.register(
-            self.state, self.core.leader_peer, self._outbox.now.monotonic_ms
-        ):
-            self._outbox.emit(effect)
+    def _register_if_due(self) -> None:
+        now_ms = self._outbox.now.monotonic_ms
+        if self._registers:
+            for effect in self._registrar.register(self.state, self.core.leader_peer, now_ms):
+                self._outbox.emit(effect)
+        elif self._can_write and self._registrar.is_due_here(self.state, now_ms):
+            self._decisions.register(self._registrar.registration)
+
+    @property
+    def _can_write(self) -> bool:
+        return self.is_active and self.core.accepts_proposals
 
     def _end_snapshot(self, event: SnapshotFailed | raft_events.SnapshotWritten) -> None:
         if isinstance(event, SnapshotFailed):

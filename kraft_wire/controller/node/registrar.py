@@ -19,7 +19,7 @@ RETRY_MS: Final = 500
 
 
 class Registrar:
-    """The registration request of a controller that is not active.
+    """The registration of this controller, and its request for it while it is not active.
 
     Request ids are negative, those of raft are not. Times are milliseconds of a monotonic clock.
     """
@@ -36,6 +36,14 @@ class Registrar:
             return True
         known = state.metadata.controllers.get(state.node_id)
         return known is not None and known.incarnation_id == self.registration.incarnation_id
+
+    def is_due_here(self, state: ControllerState, now_ms: int) -> bool:
+        """Whether the active controller has to register itself now: metadata.version has just been raised to
+        a level that has registrations."""
+        if self.is_registered(state) or now_ms < self._due_ms:
+            return False
+        self._due_ms = now_ms + RETRY_MS
+        return True
 
     def next_deadline_ms(self, state: ControllerState) -> int | None:
         """Return the time of the next attempt, or None if there is nothing to do."""

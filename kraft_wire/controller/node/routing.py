@@ -53,6 +53,7 @@ class RequestRouter:
     def serve(self, request: ApiRequest) -> None:
         """Serve a request: of a connection, or from an envelope."""
         api = self._apis[request.api_key]
+        self._outbox.serve(request)
         if not api.supports(request.version):
             self._outbox.refuse(
                 request, ErrorCode.UNSUPPORTED_VERSION, f"version {request.version} is not supported"
@@ -84,6 +85,12 @@ class RequestRouter:
                 raise InvariantViolated(f"{api.name} has no answer in the node")
 
     def _serve_write(self, request: ApiRequest, context: Context) -> None:
+        if self._apis[request.api_key].must_begin_in_time:
+            now_ms = self._outbox.now.monotonic_ms
+            request = request.with_deadline(now_ms)
+            if request.is_overdue(now_ms):
+                self._outbox.refuse(request, ErrorCode.REQUEST_TIMED_OUT, request.overdue_text)
+                return
         self._raft.run_overdue_timers()
         if self._decisions.is_active and self._core.accepts_proposals:
             self._copy_raft_state()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter, OrderedDict, deque
 from collections.abc import Container, Hashable, Iterable
 from enum import Enum
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -59,6 +60,7 @@ class WorkQueue:
         }
         self._by_token: dict[Hashable, InWork | Postponed] = {}
         """The works of clients, by the token of the answer that they wait for."""
+        self._deadlines: Deadlines[InWork | Postponed] = Deadlines()
         self._keys: Counter[WorkKey] = Counter()
         state.in_work = self._keys
         self._turns = 0
@@ -87,13 +89,33 @@ class WorkQueue:
                 self._keys[work.key] += 1
             if request is not None and is_for is not WorkFor.CLUSTER:
                 self._by_token[_token_of(request)] = in_work
+                self._note_deadline(in_work, request)
 
     def postpone(self, request: ApiRequest, is_for: WorkFor) -> None:
         """Let a client's request take a turn, in which it is begun."""
         postponed = Postponed(request, is_for)
         self._queues[is_for][postponed] = None
         self._by_token[_token_of(request)] = postponed
+        self._note_deadline(postponed, request)
         self._postponed += is_for is WorkFor.CLIENTS
+
+    def _note_deadline(self, in_work: InWork | Postponed, request: ApiRequest) -> None:
+        if request.deadline_ms is not None:
+            self._deadlines.add(in_work, request.deadline_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the first deadline of a request; None if there is none."""
+        return self._deadlines.next_ms()
+
+    def take_overdue(self, now_ms: int) -> list[ApiRequest]:
+        """Drop what has written nothing by its deadline. Returns its requests."""
+        overdue = []
+        for in_work in self._deadlines.passed(now_ms):
+            self._deadlines.forget(in_work)
+            if not in_work.has_written and in_work.request is not None:
+                self._drop(in_work)
+                overdue.append(in_work.request)
+        return overdue
 
     @property
     def has_postponed_writes(self) -> bool:
@@ -131,12 +153,14 @@ class WorkQueue:
         for queue in self._queues.values():
             queue.clear()
         self._by_token.clear()
+        self._deadlines.clear()
         self._keys.clear()
         self._postponed = 0
         return [request for request in dropped if request is not None]
 
     def _drop(self, in_work: InWork | Postponed) -> None:
         del self._queues[in_work.is_for][in_work]
+        self._deadlines.forget(in_work)
         if in_work.request is not None:
             self._by_token.pop(_token_of(in_work.request), None)
         if isinstance(in_work, Postponed):
@@ -152,6 +176,43 @@ def _token_of(request: ApiRequest) -> Hashable:
     """Return the token of the answer to a request, or to the envelope that it came in."""
     own = request.token
     return own.envelope if isinstance(own, Forwarded) else own
+
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Deadlines(Generic[Item]):
+    """The deadlines of items that wait."""
+
+    def __init__(self) -> None:
+        self._places: dict[Item, tuple[int, int]] = {}
+        self._order: list[tuple[int, int, Item]] = []
+        self._added = 0
+
+    def add(self, item: Item, deadline_ms: int) -> None:
+        """Note an item, which must be new."""
+        self._added += 1
+        self._places[item] = (deadline_ms, self._added)
+        insort(self._order, (deadline_ms, self._added, item))
+
+    def forget(self, item: Item) -> None:
+        """Forget an item, if it is known."""
+        place = self._places.pop(item, None)
+        if place is not None:
+            del self._order[bisect_left(self._order, place)]
+
+    def next_ms(self) -> int | None:
+        """Return the first deadline; None if there is none."""
+        return self._order[0][0] if self._order else None
+
+    def passed(self, now_ms: int) -> list[Item]:
+        """Return the items whose deadline has passed, the first one's first."""
+        return [item for _, _, item in self._order[: bisect_left(self._order, (now_ms + 1,))]]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._places.clear()
+        self._order.clear()
 
 
 class Uncommitted:

@@ -1,7 +1,8 @@
 """Serve CreatePartitions (37), versions 0-3: add partitions to topics.
 
 Each topic succeeds or fails by itself. The records of all that succeed are one atomic decision, unless the
-request has so many topics that they are changed in pieces. Kafka requires ALTER on each topic.
+request has so many topics that they are changed in pieces. From version 3 on the client's quota of changed
+partitions is strict (KIP-599). Kafka requires ALTER on each topic.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Columns, Records, TooLargeForBatch, VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.quotas.mutations import MutationQuota
 from kraft_wire.controller.topics.new_partitions import (
     REPLICAS_PER_PIECE,
     check_assignment,
@@ -35,6 +37,7 @@ from kraft_wire.protocol.messages.create_partitions_response import (
 )
 from kraft_wire.security.authorization import AclOperation, topic_resource
 
+_FIRST_VERSION_WITH_STRICT_QUOTA = 3
 TOPICS_PER_PIECE: Final = 500
 """The topics that get new partitions in one step."""
 
@@ -61,14 +64,15 @@ def handle(
         else:
             results.append(_refusal(topic.name))
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in permitted))
+    quota = state.mutation_quota(context, is_strict=version >= _FIRST_VERSION_WITH_STRICT_QUOTA)
 
     def add(
         state: ControllerState, topics: Sequence[CreatePartitionsTopic]
     ) -> tuple[list[CreatePartitionsTopicResult], Records]:
-        return _add(state, topics, context)
+        return _add(state, topics, context, quota)
 
     def respond(added: list[CreatePartitionsTopicResult]) -> CreatePartitionsResponse:
-        return CreatePartitionsResponse(results=results + added)
+        return CreatePartitionsResponse(quota.throttle_time_ms, results + added)
 
     factors = _replication_factors(state, permitted)
 
@@ -76,12 +80,14 @@ def handle(
         return max(_additional(state, topic), 0) * factors.get(topic.name, 0)
 
     pieces = pieces_of(permitted, TOPICS_PER_PIECE, weight, REPLICAS_PER_PIECE)
-    work = LimitedWork(WorkKind.CREATE_PARTITIONS, pieces, add, respond, validate_only=request.validate_only)
+    work = LimitedWork(
+        WorkKind.CREATE_PARTITIONS, pieces, add, respond, validate_only=request.validate_only, quota=quota
+    )
     return work.begin(state, context)
 
 
 def _add(
-    state: ControllerState, topics: Iterable[CreatePartitionsTopic], context: Context
+    state: ControllerState, topics: Iterable[CreatePartitionsTopic], context: Context, quota: MutationQuota
 ) -> tuple[list[CreatePartitionsTopicResult], Records]:
     """Return the results and the records of new partitions in some topics. Raises TooLargeForBatch."""
     view = ClusterView(state)
@@ -90,7 +96,7 @@ def _add(
     parts: list[Sequence[VersionedRecord] | Columns] = []
     for topic in topics:
         try:
-            parts.append(_new_partitions(view, placer, topic))
+            parts.append(_new_partitions(view, placer, topic, quota))
             results.append(CreatePartitionsTopicResult(name=topic.name))
         except TooLargeForBatch:
             raise
@@ -128,7 +134,7 @@ def _replication_factors(state: ControllerState, topics: Iterable[CreatePartitio
 
 
 def _new_partitions(
-    view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic
+    view: ClusterView, placer: ReplicaPlacer, topic: CreatePartitionsTopic, quota: MutationQuota
 ) -> Sequence[VersionedRecord] | Columns:
     existing = view.state.metadata.topics.by_name(topic.name)
     if existing is None:
@@ -139,6 +145,12 @@ def _new_partitions(
             ErrorCode.INVALID_PARTITIONS,
             f"topic {topic.name} has {existing.partition_count} partitions; {topic.count} is not an increase",
         )
+    if topic.assignments is not None and len(topic.assignments) != additional:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"the request adds {additional} partitions, but has {len(topic.assignments)} assignments",
+        )
+    quota.spend(additional)
     first = view.state.metadata.partitions.get(existing.id, 0)
     if first is None:
         raise LookupError(f"topic {topic.name} has {existing.partition_count} partitions, but no partition 0")
@@ -158,11 +170,6 @@ def _assignments(
         placer.check(replication_factor)
         check_batch(view, additional, replication_factor, others=0)
         return placer.place(additional, replication_factor)
-    if len(topic.assignments) != additional:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"the request adds {additional} partitions, but has {len(topic.assignments)} assignments",
-        )
     return [
         check_assignment(view, index, assignment.broker_ids, replication_factor)
         for index, assignment in enumerate(topic.assignments, first_index)

@@ -4,7 +4,8 @@ Each topic succeeds or fails by itself. The records of all that succeed are one 
 request has so many topics that they are created in pieces. For each topic they are its TopicRecord, its
 ConfigRecords, then its PartitionRecords. A ClearElrRecord follows the ConfigRecords, as in Kafka, if one of
 them is min.insync.replicas and eligible leader replicas are enabled. Versions: 5 adds the number of
-partitions and the effective configs to the response, 7 the topic's id.
+partitions and the effective configs to the response, 7 the topic's id. From 6 on the client's quota of
+changed partitions is strict (KIP-599).
 
 Kafka requires CREATE on the cluster or on each topic. A client without DESCRIBE_CONFIGS on a new topic gets
 TOPIC_AUTHORIZATION_FAILED as topicConfigErrorCode instead of the partitions and the configs.
@@ -32,6 +33,8 @@ from kraft_wire.controller.decision.item_work import CHARS_PER_PIECE, LimitedWor
 from kraft_wire.controller.decision.records import Columns, Records, TooLargeForBatch, VersionedRecord
 from kraft_wire.controller.decision.work import WorkKind
 from kraft_wire.controller.partitions.cluster_view import ClusterView
+from kraft_wire.controller.policies import ConfigChange, NewTopic
+from kraft_wire.controller.quotas.mutations import MutationQuota
 from kraft_wire.controller.topics.new_partitions import (
     REPLICAS_PER_PIECE,
     check_assignment,
@@ -57,6 +60,7 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.security.authorization import CLUSTER, AclOperation, topic_resource
 
 _FIRST_VERSION_WITH_CONFIGS = 5
+_FIRST_VERSION_WITH_STRICT_QUOTA = 6
 _USE_DEFAULT = -1
 CHARS_OF_A_REPLICA: Final = CHARS_PER_PIECE // REPLICAS_PER_PIECE
 """A new replica takes as long as so many characters of configuration values."""
@@ -81,17 +85,20 @@ def handle(state: ControllerState, request: CreateTopicsRequest, version: int, c
         return _config_chars(topic) + CHARS_OF_A_REPLICA * _replica_count(state, topic)
 
     pieces = pieces_of(creatable, TOPICS_PER_PIECE, weight, CHARS_PER_PIECE)
+    quota = state.mutation_quota(context, is_strict=version >= _FIRST_VERSION_WITH_STRICT_QUOTA)
 
     def create(
         state: ControllerState, topics: Sequence[CreatableTopic]
     ) -> tuple[list[CreatableTopicResult], Records]:
-        creation = _Creation(state, version, context)
+        creation = _Creation(state, version, context, quota)
         return [creation.create(topic) for topic in topics], creation.records
 
     def respond(results: list[CreatableTopicResult]) -> CreateTopicsResponse:
-        return CreateTopicsResponse(topics=results + failures)
+        return CreateTopicsResponse(quota.throttle_time_ms, results + failures)
 
-    work = LimitedWork(WorkKind.CREATE_TOPICS, pieces, create, respond, validate_only=request.validate_only)
+    work = LimitedWork(
+        WorkKind.CREATE_TOPICS, pieces, create, respond, validate_only=request.validate_only, quota=quota
+    )
     return work.begin(state, context)
 
 
@@ -143,7 +150,8 @@ def _replica_count(state: ControllerState, topic: CreatableTopic) -> int:
 class _Creation:
     """The creation of topics in one step, one after the other."""
 
-    def __init__(self, state: ControllerState, version: int, context: Context) -> None:
+    def __init__(self, state: ControllerState, version: int, context: Context, quota: MutationQuota) -> None:
+        self._quota = quota
         self._parts: list[Sequence[VersionedRecord] | Columns] = []
         self._state = state
         self._version = version
@@ -163,6 +171,8 @@ class _Creation:
             self._check_name(topic.name)
             configs = _checked_configs(self._state, topic)
             assignments = self._assignments(topic)
+            self._state.policies.check_topic(lambda: _new_topic(topic, configs, assignments))
+            self._quota.spend(len(assignments))
             topic_id = self._context.entropy.uuid()
             partitions = new_partition_records(self._view, topic_id, 0, assignments)
         except TooLargeForBatch:
@@ -288,4 +298,11 @@ def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str,
     configs = refuse_nulls({config.name: config.value for config in topic.configs}, "topic")
     if configs:
         validate_topic_configs(configs, static_configs=state.settings.static_configs)
+        state.policies.check_configs(lambda: ConfigChange(ResourceType.TOPIC, topic.name, configs))
     return configs
+
+
+def _new_topic(topic: CreatableTopic, configs: Mapping[str, str], assignments: Assignments) -> NewTopic:
+    if topic.assignments:
+        return NewTopic(topic.name, None, None, dict(enumerate(assignments)), configs)
+    return NewTopic(topic.name, len(assignments), len(assignments[0]), None, configs)

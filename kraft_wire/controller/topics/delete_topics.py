@@ -1,6 +1,7 @@
 """Serve DeleteTopics (20), versions 1-6: delete topics.
 
-Versions up to 5 have the names of topics, version 6 has names or ids. Kafka requires DELETE on the cluster or
+Versions up to 5 have the names of topics, version 6 has names or ids. From 5 on the client's quota of changed
+partitions is strict (KIP-599). Kafka requires DELETE on the cluster or
 on each topic. Without DESCRIBE on a topic the client does not learn whether a topic of that name exists, or
 what the name of an id is.
 
@@ -18,6 +19,7 @@ from kraft_wire.controller.decision.context import Context, ControllerState, Res
 from kraft_wire.controller.decision.item_work import LimitedWork, pieces_of
 from kraft_wire.controller.decision.records import Records
 from kraft_wire.controller.decision.work import WorkKind
+from kraft_wire.controller.quotas.mutations import MutationQuota
 from kraft_wire.metadata.topic_removals import TopicRemovals
 from kraft_wire.protocol.errors import ApiError, ErrorCode, cut_message
 from kraft_wire.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -37,6 +39,7 @@ PARTITIONS_PER_PIECE: Final = 50_000
 _FEWEST_IN_COLUMNS = 16
 """Fewer topics are deleted one by one."""
 _FIRST_VERSION_WITH_DISABLED_ERROR = 3
+_FIRST_VERSION_WITH_STRICT_QUOTA = 5
 
 
 def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, context: Context) -> Result:
@@ -63,35 +66,44 @@ def handle(state: ControllerState, request: DeleteTopicsRequest, version: int, c
         lambda item: _partition_count(state, item[0]),
         PARTITIONS_PER_PIECE,
     )
+    quota = state.mutation_quota(context, is_strict=version >= _FIRST_VERSION_WITH_STRICT_QUOTA)
 
     def delete(
         state: ControllerState, topics: Sequence[_Deletable]
     ) -> tuple[list[DeletableTopicResult], Records]:
-        return _delete(state, topics, wanted.ids)
+        return _delete(state, topics, wanted.ids, quota)
 
     def respond(results: list[DeletableTopicResult]) -> DeleteTopicsResponse:
-        return DeleteTopicsResponse(responses=wanted.failures + results)
+        return DeleteTopicsResponse(quota.throttle_time_ms, wanted.failures + results)
 
-    return LimitedWork(WorkKind.DELETE_TOPICS, pieces, delete, respond).begin(state, context)
+    work = LimitedWork(WorkKind.DELETE_TOPICS, pieces, delete, respond, quota=quota)
+    return work.begin(state, context)
 
 
 def _delete(
-    state: ControllerState, topics: Iterable[_Deletable], given_by_id: Container[Uuid]
+    state: ControllerState, topics: Iterable[_Deletable], given_by_id: Container[Uuid], quota: MutationQuota
 ) -> tuple[list[DeletableTopicResult], Records]:
     """Return the results and the records. A topic may be gone since it was resolved, in an earlier step."""
     results: list[DeletableTopicResult] = []
     present: list[Uuid] = []
     for topic_id, name in topics:
         result = DeletableTopicResult(name=name, topic_id=topic_id)
-        if state.metadata.topics.find_rows(topic_id) is None:
-            by_id, by_name = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            result.error_code = int(by_id if topic_id in given_by_id else by_name)
-            result.error_message = cut_message(f"there is no topic {name}")
-        else:
+        try:
+            _check_present(state, topic_id, name, given_by_id)
+            quota.spend(_partition_count(state, topic_id))
             present.append(topic_id)
+        except ApiError as error:
+            result.error_code = int(error.code)
+            result.error_message = cut_message(error.message)
         results.append(result)
     removals = TopicRemovals(tuple(present))
     return results, Records([removals if len(removals) >= _FEWEST_IN_COLUMNS else removals.records()])
+
+
+def _check_present(state: ControllerState, topic_id: Uuid, name: str, given_by_id: Container[Uuid]) -> None:
+    if state.metadata.topics.find_rows(topic_id) is None:
+        by_id, by_name = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise ApiError(by_id if topic_id in given_by_id else by_name, f"there is no topic {name}")
 
 
 def _partition_count(state: ControllerState, topic_id: Uuid) -> int:

@@ -29,8 +29,6 @@ KNOWN_ELSEWHERE = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 REFUSED_KEYS: Mapping[str, str] = {
     "authorizer.class.name": "there is no authorization yet, so every request would be permitted",
     "config.providers": "providers are not asked, so references to them would be used as values",
-    "create.topic.policy.class.name": "Java classes cannot run here, so the policy would not be applied",
-    "alter.config.policy.class.name": "Java classes cannot run here, so the policy would not be applied",
 }
 """Keys that can't be ignored: that would permit what the operator forbids."""
 
@@ -86,7 +84,7 @@ class ConfigReader:
         return value if isinstance(value, list) else []
 
     def get_text(self, name: str) -> str:
-        """Return the value of a STRING key; "" if it isn't set."""
+        """Return the value of a STRING or CLASS key; "" if it isn't set."""
         value = self.get(name)
         return value if isinstance(value, str) else ""
 

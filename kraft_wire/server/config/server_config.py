@@ -32,6 +32,7 @@ from kraft_wire.server.config.endpoints import (
     parse_voters,
 )
 from kraft_wire.server.config.exporter_keys import exporters
+from kraft_wire.server.config.policies import check_policies
 from kraft_wire.server.config.reader import ConfigError, ConfigReader, config_key
 from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
@@ -171,6 +172,7 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
         },
     }
     _check_role(reader)
+    check_policies(reader)
     _check_quorum(reader)
     _check_limits(reader)
     reader.note_unused_keys()

@@ -2,7 +2,8 @@
 
 A client that only sends, or never reads, costs a bounded amount of memory: while the server's side has no
 room for another request, the socket isn't read. A client that doesn't take the next piece of its responses
-within the maximum idle time is disconnected.
+within the maximum idle time is disconnected. A client that exceeds a quota gets its response at once; its
+next request is not begun for the time that the response says (KIP-219).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ REPLICAS_FETCH_BYTES = 4096
 """No Fetch of a replica is larger: it asks for one partition."""
 WAITING_CLIENT_S = 0.1
 """The shortest time until a client that waits for its answer is looked at again."""
+MUTED_CLIENT_S = 1.0
+"""The time after which it is looked whether a client that exceeded a quota is still there."""
 
 log = get_logger(__name__)
 
@@ -154,6 +157,7 @@ class Connection:
         self._room = trio.Event()
         self._closed = False
         self._received_at_s = trio.current_time()
+        self._muted_until_s = -math.inf
         self._address = _peer_address(stream)
         self._caller = Caller(listener, self._address)
 
@@ -237,6 +241,8 @@ class Connection:
                 while not self._wire.has_room or self._is_busy or (is_large and self._place is not None):
                     self._note_held()
                     await self._room_made()
+                if self._muted_until_s > trio.current_time():
+                    await self._unmuted()
                 if is_large:
                     await self._take_place(whole)
                 if not self._turns.is_over:
@@ -248,6 +254,13 @@ class Connection:
             if self._closed:
                 return
             self._note_held()
+
+    async def _unmuted(self) -> None:
+        """Wait until the client may go on, or has gone."""
+        self._note_held()
+        while not self._closed and (left_s := self._muted_until_s - trio.current_time()) > 0:
+            await trio.sleep(min(left_s, MUTED_CLIENT_S))
+            self._close_if_gone()
 
     async def _take_place(self, whole: bytes) -> None:
         """Wait until a client's large request may be begun."""
@@ -349,6 +362,8 @@ class Connection:
     def _answered(self) -> None:
         """Send the next response, if it is ready."""
         if not self._closed:
+            if throttle_time_ms := self._wire.take_throttle_time_ms():
+                self._muted_until_s = trio.current_time() + throttle_time_ms / 1000
             self._leave_place()
             self._sender.send_ready()
             if self._wire.has_slots or self._sender.is_sending:

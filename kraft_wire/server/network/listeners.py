@@ -14,6 +14,7 @@ import trio
 
 from kraft_wire.controller.decision.api_table import ApiTable
 from kraft_wire.controller.node.events import ApiRequest
+from kraft_wire.metadata.quotas import CONNECTION_CREATION_RATE
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import REPORT_REST_S, Refusals
@@ -142,6 +143,7 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
 class Acceptor:
     """The open connections of all listeners. A connection beyond ``max_connections()`` is closed at once.
     That returns their number, and what sets it. ``dialects`` are those of the listeners that have one.
+    ``hold_ms(address)`` is asked about each new connection: 0, or how long to hold it before it is closed.
     """
 
     def __init__(
@@ -152,7 +154,10 @@ class Acceptor:
         abandon: Callable[[Slot], None],
         max_connections: Callable[[], tuple[int, str]],
         dialects: Mapping[str, Dialect] | None = None,
+        hold_ms: Callable[[str], int] = lambda address: 0,
     ) -> None:
+        self._hold_ms = hold_ms
+        self._held = 0
         self._shared = Shared.of(limits, apis)
         self._speaking = {name: self._shared.speaking(each) for name, each in (dialects or {}).items()}
         self._max_connections = max_connections
@@ -178,12 +183,26 @@ class Acceptor:
 
     async def _handle(self, stream: trio.SocketStream, name: str) -> None:
         most, set_by = self._max_connections()
-        if len(self._open) >= most:
+        if len(self._open) + self._held >= most:
             self._refusals.add(name, f"{set_by} allows {most} connections", len(self._open))
             await stream.aclose()
             return
+        address = peer_host(stream)
+        if hold_ms := self._hold_ms(address):
+            self._refusals.add(name, f"{CONNECTION_CREATION_RATE} of {address} is exceeded", len(self._open))
+            await self._hold(stream, hold_ms)
+            return
         shared = self._speaking.get(name, self._shared)
         await self._run(Connection(stream, name, shared, self._submit, self._abandon))
+
+    async def _hold(self, stream: trio.SocketStream, hold_ms: int) -> None:
+        """Close a connection, but only after a while: its client doesn't come again before."""
+        self._held += 1
+        try:
+            async with stream:
+                await trio.sleep(hold_ms / 1000)
+        finally:
+            self._held -= 1
 
     async def give_turns(self) -> None:
         """Let clients go on that wait for their turn, until cancelled."""
@@ -208,6 +227,14 @@ class Acceptor:
             await connection.run()
         finally:
             self._open.discard(connection)
+
+
+def peer_host(stream: trio.SocketStream) -> str:
+    """Return the IP address of the other end; "" if it has gone."""
+    try:
+        return str(stream.socket.getpeername()[0])
+    except OSError:
+        return ""
 
 
 def bound_address(listener: Bound) -> str:

@@ -31,6 +31,7 @@ from kraft_wire.sim.population.clients import error_of
 
 TOPICS: Final = tuple(f"topic-{number}" for number in range(10))
 SECOND_US: Final = 1_000_000
+TIMEOUT_MS: Final = 60_000
 ADMINISTRATOR: Final = 200
 SET: Final = 0
 DELETE: Final = 1
@@ -98,13 +99,13 @@ class Administrator:
 
     def _delete_topic(self) -> Act:
         topic = DeleteTopicState(name=self._chance.choice(TOPICS))
-        return DeleteTopicsRequest(topics=[topic]), 6
+        return DeleteTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), 6
 
     def _create_partitions(self) -> Act:
         topic = CreatePartitionsTopic(
             self._chance.choice(TOPICS), self._chance.randint(2, 2 + self._most_partitions), None
         )
-        return CreatePartitionsRequest(topics=[topic]), 3
+        return CreatePartitionsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), 3
 
     def _set_topic(self) -> Act:
         key, value = self._chance.choice(

@@ -15,7 +15,7 @@ from tests.controller.controller_harness import Harness
 
 
 def test_nothing_is_read_again_until_more_is_committed_than_a_part_of_a_batch() -> None:
-    outbox = Outbox(CONTROLLER_APIS)
+    outbox = Outbox(CONTROLLER_APIS, lambda client: 0)
     follower = LogFollower(Harness(level=0).state, SnapshotPolicy(1 << 20, 0), outbox, 0)
     follower.read_up_to(2)
     assert follower.apply_committed(CommittedBatches([], 0)), "this read is over"
@@ -31,7 +31,7 @@ def test_nothing_is_read_again_until_more_is_committed_than_a_part_of_a_batch() 
 
 def test_what_was_read_before_a_part_of_a_batch_is_applied_once() -> None:
     """A digest lets the follower pause after the first batch."""
-    outbox = Outbox(CONTROLLER_APIS)
+    outbox = Outbox(CONTROLLER_APIS, lambda client: 0)
     follower = LogFollower(Harness(level=0).state, SnapshotPolicy(1 << 20, 0), outbox, 0)
     no_op = encode_metadata_record(NoOpRecord(), 0)
     batches, _ = split_batches(b"".join(encode_batch(offset, 1, 0, [no_op] * 2) for offset in (0, 2)))

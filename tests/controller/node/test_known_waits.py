@@ -106,7 +106,7 @@ def test_a_fenced_broker_is_not_waited_for(controller: LoneController) -> None:
     fetch(controller, "knows it", end, end)
     controller.live(20_000)
     assert controller.state.metadata.brokers[BROKER].fenced
-    controller.ask("delete", DeleteTopicsRequest(topics=[DeleteTopicState("t")]), 6)
+    controller.ask("delete", DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=1000), 6)
     controller.flush()
     (topic,) = controller.answer("delete", DeleteTopicsResponse).responses
     assert topic.error_code == ErrorCode.NONE

@@ -368,3 +368,41 @@ async def test_a_large_response_counts_before_it_is_encoded() -> None:
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert shared.held.total == 0
         nursery.cancel_scope.cancel()
+
+
+async def test_a_client_that_exceeds_a_quota_gets_its_answer_at_once_and_has_to_wait() -> None:
+    async with connected() as peer:
+        await peer.send(MetadataRequest(), 11)
+        await peer.wait_for_requests(1)
+        peer.answer(0, MetadataResponse(throttle_time_ms=3_600_000))
+        body = cast(MetadataResponse, await peer.receive())
+        assert body.throttle_time_ms == 3_600_000
+        await peer.send(MetadataRequest(), 11)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert len(peer.submitted) == 1
+
+
+async def test_a_client_that_had_to_wait_goes_on_afterwards() -> None:
+    async with connected() as peer:
+        await peer.send(MetadataRequest(), 11)
+        await peer.wait_for_requests(1)
+        peer.answer(0, MetadataResponse(throttle_time_ms=20))
+        await peer.receive()
+        for count in (2, 3):
+            await peer.send(MetadataRequest(), 11)
+            await peer.wait_for_requests(count)
+            peer.answer(count - 1, MetadataResponse())
+            await peer.receive()
+
+
+async def test_a_client_that_goes_while_it_has_to_wait_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "MUTED_CLIENT_S", 0.01)
+    async with connected() as peer:
+        await peer.send(MetadataRequest(), 11)
+        await peer.wait_for_requests(1)
+        peer.answer(0, MetadataResponse(throttle_time_ms=3_600_000))
+        await peer.receive()
+        await peer.send(MetadataRequest(), 11)
+        await peer.stream.send_eof()
+        await peer.is_dropped()
+        assert len(peer.submitted) == 1

@@ -52,6 +52,45 @@ async def test_a_connection_too_many_is_closed_and_the_others_stay() -> None:
             nursery.cancel_scope.cancel()
 
 
+async def test_a_connection_that_a_quota_refuses_is_held_then_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (bound,) = await bind([Endpoint("CONTROLLER", "127.0.0.1", 0)])
+    listen([bound], backlog=5)
+    holds_ms = [0, 20, 3_600_000]
+    asked: list[str] = []
+
+    def hold_ms(address: str) -> int:
+        asked.append(address)
+        return holds_ms.pop(0)
+
+    acceptor = Acceptor(
+        Limits(1000, 60_000),
+        CONTROLLER_APIS,
+        lambda request: None,
+        lambda slot: None,
+        max_connections=lambda: (2, "max.connections"),
+        hold_ms=hold_ms,
+    )
+
+    async def connect() -> trio.SocketStream:
+        stream = await trio.open_tcp_stream("127.0.0.1", bound.endpoint.port)
+        await trio.testing.wait_all_tasks_blocked()
+        return stream
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(acceptor.serve, bound)
+            async with await connect() as served, await connect() as refused:
+                assert await refused.receive_some() == b""
+                async with await connect() as held, await connect() as one_too_many:
+                    assert await one_too_many.receive_some() == b"", "what is held counts"
+                    assert await _is_open(held) and await _is_open(served)
+            nursery.cancel_scope.cancel()
+    assert asked == ["127.0.0.1"] * 3
+    assert _warnings(caplog)[0]["reason"] == "connection_creation_rate of 127.0.0.1 is exceeded"
+
+
 def _warnings(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
     assert all(record.exc_info is None for record in caplog.records)
     return [record.__dict__["fields"] for record in caplog.records if record.message == "connections refused"]
