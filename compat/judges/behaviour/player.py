@@ -241,7 +241,7 @@ def play(pair: Pair, script: Sequence[AnyStep], tally: list[tuple[Answered, Answ
             continue
         ours, java = pair.ours.play(step), pair.java.play(step)
         tally.append((ours, java))
-        if why_over(step, java.codes) is not None:
+        if why_over(step, java.codes, java.outcome.records) is not None:
             return None
         left, right = compared(step, ours.outcome, java.outcome)
         if left != right:

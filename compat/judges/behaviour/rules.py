@@ -69,7 +69,16 @@ def _subject(record: Form) -> str:
     data = record["data"]
     subject = {
         key: data[key]
-        for key in ("topicId", "partitionId", "resourceType", "resourceName", "name", "brokerId", "entity")
+        for key in (
+            "topicId",
+            "partitionId",
+            "resourceType",
+            "resourceName",
+            "name",
+            "brokerId",
+            "entity",
+            "key",
+        )
         if key in data and not isinstance(data[key], float)
     }
     return text_of_form(subject)
@@ -122,9 +131,9 @@ def _drop_ids_of_nothing(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[O
 
 
 def _drop_second_fencing(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, Beat) or not step.stop or ours.records or not java.answer.get("shouldShutDown"):
+    if not isinstance(step, Beat) or not step.stop or not java.answer.get("shouldShutDown"):
         return ours, java
-    kept = (each for each in java.records if each["data"].get("fenced") != 1)
+    kept = (each for each in java.records if each["data"].get("fenced") != 1 or each in ours.records)
     return ours, Outcome(java.answer, tuple(kept))
 
 

@@ -6,8 +6,9 @@ has a test of its own, and stands in docs/differences.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+from compat.judges.behaviour.forms import Form
 from compat.judges.behaviour.known import Known
 from compat.judges.behaviour.steps import (
     AnyStep,
@@ -35,11 +36,20 @@ def why_set_aside(step: AnyStep, known: Known) -> str | None:
     return None
 
 
-def why_over(step: AnyStep, javas_codes: Collection[int]) -> str | None:
+def why_over(step: AnyStep, javas_codes: Collection[int], javas_records: Sequence[Form]) -> str | None:
     """Return the reason for which a script ends with a step; None if it goes on."""
     if isinstance(step, Register | Unregister | Beat) and ErrorCode.UNKNOWN_SERVER_ERROR in javas_codes:
         return "Java's controller fails where a topic with an empty ISR or a cleared ELR was deleted"
+    if any(map(_keeps_removed_in_elr, javas_records)):
+        return "a replica that is removed isn't an eligible leader any more; in Java it stays one"
     return None
+
+
+def _keeps_removed_in_elr(record: Form) -> bool:
+    data = record["data"]
+    return "replicas" in data and not set(data.get("eligibleLeaderReplicas") or ()) <= set(
+        data["replicas"] or ()
+    )
 
 
 def _replaces_stopped(step: Register, known: Known) -> bool:
