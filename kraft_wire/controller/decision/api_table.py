@@ -119,6 +119,12 @@ class Api(msgspec.Struct, frozen=True):
         return is_for_cluster and self.name != "Envelope"
 
     @property
+    def has_quota(self) -> bool:
+        """Whether the time of requests counts for their client. ApiVersions is the first request on all
+        connections, also of brokers and controllers."""
+        return not self.is_from_cluster and self.name != "ApiVersions"
+
+    @property
     def is_clients_write(self) -> bool:
         """Whether clients send this API, to the active controller only."""
         return self.answered_by is AnsweredBy.ACTIVE_CONTROLLER and not self.is_from_cluster
@@ -157,6 +163,11 @@ class Api(msgspec.Struct, frozen=True):
     def named_items(self) -> tuple[NamedItems, ...]:
         """The items of a request that an error response names, if it needs nothing else to name them."""
         return tuple(NamedItems(each.asked, each.keys) for each in self.errors.items if each.nested is None)
+
+    def has_items(self, request: Message) -> bool:
+        """Whether a request has any items. None stands for all that there are."""
+        items = (getattr(request, each.asked) for each in self.errors.items)
+        return any(each is None or len(each) > 0 for each in items)
 
     def can_refuse(self, request: Message, version: int) -> bool:
         """Whether an answer has a place for the error of a whole request: its own, or named items'."""

@@ -145,13 +145,10 @@ class Decisions:
 
     def next_deadline_ms(self) -> int | None:
         """Return the time at which the next periodic task is due; now, if there is work to continue."""
-        if self._next_work() is not None:
-            return self._outbox.now.monotonic_ms
-        deadlines_ms = (
-            self._schedule.next_deadline_ms(),
-            self._waits.next_deadline_ms(),
-            self._works.next_deadline_ms(),
-        )
+        now_ms, overdue_ms = self._outbox.now.monotonic_ms, self._works.next_deadline_ms()
+        if self._next_work() is not None or (overdue_ms is not None and overdue_ms <= now_ms):
+            return now_ms
+        deadlines_ms = self._schedule.next_deadline_ms(), self._waits.next_deadline_ms(), overdue_ms
         return min((each for each in deadlines_ms if each is not None), default=None)
 
     def committed(self, high_watermark: int) -> None:
@@ -250,8 +247,9 @@ class Decisions:
         return uncommitted.records >= MOST_UNCOMMITTED_RECORDS
 
     def refuse_overdue(self) -> None:
-        """Answer the requests for which nothing was written by their deadlines."""
-        for request in self._works.take_overdue(self._outbox.now.monotonic_ms):
+        """Answer one request for which nothing was written by its deadline: an answer may be long."""
+        request = self._works.take_overdue(self._outbox.now.monotonic_ms)
+        if request is not None:
             self._outbox.refuse(request, ErrorCode.REQUEST_TIMED_OUT, request.overdue_text)
 
     def continue_work(self) -> None:
@@ -260,6 +258,9 @@ class Decisions:
             case Postponed() as postponed:
                 self._works.had_turn(postponed, has_ended=True)
                 request = postponed.request
+                if request.is_overdue(self._outbox.now.monotonic_ms):
+                    self._outbox.refuse(request, ErrorCode.REQUEST_TIMED_OUT, request.overdue_text)
+                    return
                 self._outbox.serve(request)
                 self._begin(request, self._make_context(request.caller), was_postponed=True)
             case InWork() as in_work:

@@ -40,12 +40,12 @@ class Outbox:
 
     def serve(self, request: ApiRequest) -> None:
         """Take note that this step is for a client, unless the cluster itself asks."""
-        if not self._apis[request.api_key].is_from_cluster:
+        if self._apis[request.api_key].has_quota:
             self.client = request.caller
 
     def answer(self, request: ApiRequest, response: Message) -> None:
         """Answer a request. A client that has used too much time is told to wait (KIP-219)."""
-        if not self._apis[request.api_key].is_from_cluster and hasattr(response, "throttle_time_ms"):
+        if self._apis[request.api_key].has_quota and hasattr(response, "throttle_time_ms"):
             throttle_time_ms = self._throttle_time_ms(request.caller)
             if throttle_time_ms > response.throttle_time_ms:
                 response.throttle_time_ms = throttle_time_ms

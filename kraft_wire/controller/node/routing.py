@@ -85,7 +85,8 @@ class RequestRouter:
                 raise InvariantViolated(f"{api.name} has no answer in the node")
 
     def _serve_write(self, request: ApiRequest, context: Context) -> None:
-        if self._apis[request.api_key].must_begin_in_time:
+        api = self._apis[request.api_key]
+        if api.must_begin_in_time and api.has_items(request.request):
             now_ms = self._outbox.now.monotonic_ms
             request = request.with_deadline(now_ms)
             if request.is_overdue(now_ms):

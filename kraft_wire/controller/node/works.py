@@ -107,15 +107,14 @@ class WorkQueue:
         """Return the first deadline of a request; None if there is none."""
         return self._deadlines.next_ms()
 
-    def take_overdue(self, now_ms: int) -> list[ApiRequest]:
-        """Drop what has written nothing by its deadline. Returns its requests."""
-        overdue = []
-        for in_work in self._deadlines.passed(now_ms):
+    def take_overdue(self, now_ms: int) -> ApiRequest | None:
+        """Drop a work that has written nothing by its deadline, and return its request, if there is one."""
+        while (in_work := self._deadlines.first_passed(now_ms)) is not None:
             self._deadlines.forget(in_work)
             if not in_work.has_written and in_work.request is not None:
                 self._drop(in_work)
-                overdue.append(in_work.request)
-        return overdue
+                return in_work.request
+        return None
 
     @property
     def has_postponed_writes(self) -> bool:
@@ -205,9 +204,9 @@ class Deadlines(Generic[Item]):
         """Return the first deadline; None if there is none."""
         return self._order[0][0] if self._order else None
 
-    def passed(self, now_ms: int) -> list[Item]:
-        """Return the items whose deadline has passed, the first one's first."""
-        return [item for _, _, item in self._order[: bisect_left(self._order, (now_ms + 1,))]]
+    def first_passed(self, now_ms: int) -> Item | None:
+        """Return the item whose deadline has passed first; None if none has."""
+        return self._order[0][2] if self._order and self._order[0][0] <= now_ms else None
 
     def clear(self) -> None:
         """Forget all."""

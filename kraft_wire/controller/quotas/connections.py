@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
 from kraft_wire.controller.quotas.applicable import Quotas
 from kraft_wire.controller.quotas.rates import SAMPLE_S, SAMPLES, Rates
 from kraft_wire.metadata.quotas import CONNECTION_CREATION_RATE, IP, quota_entity
@@ -27,8 +31,28 @@ class ConnectionRates:
 
 
 def _limit(quotas: Quotas, address: str) -> float | None:
-    for name in (address, None):
-        limit = quotas.get(quota_entity({IP: name}), {}).get(CONNECTION_CREATION_RATE)
-        if limit is not None:
-            return limit
+    limit = _own_limit(quotas, address)
+    if limit is None:
+        limit = quotas.get(quota_entity({IP: None}), {}).get(CONNECTION_CREATION_RATE)
+    return limit if limit is not None and 0 <= limit < math.inf else None
+
+
+def _own_limit(quotas: Quotas, address: str) -> float | None:
+    """Return the limit of an address, however the quota spells it."""
+    wanted = _plain(address)
+    for entity, values in quotas.items():
+        ((kind, name), *others) = entity
+        if kind == IP and name is not None and not others and _plain(name) == wanted:
+            return values.get(CONNECTION_CREATION_RATE)
     return None
+
+
+@lru_cache(maxsize=10_000)
+def _plain(address: str) -> str:
+    """Return an address in its usual spelling; any other name as it is."""
+    try:
+        found = ip_address(address.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return address
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)

@@ -7,16 +7,18 @@ waits until the bucket isn't below zero any more (Kafka's ControllerMutationQuot
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from kraft_wire.controller.quotas.applicable import Quotas, Sharers, applicable_quota
+from kraft_wire.controller.quotas.table import BoundedTable
 from kraft_wire.metadata.quotas import CONTROLLER_MUTATION_RATE
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 
 WINDOW_S: Final = 11
 """Kafka's controller.quota.window.num times controller.quota.window.size.seconds, by default."""
-MOST_BUCKETS: Final = 1_000
-"""When so many are known, those that are full again are forgotten: a new one is full, too."""
+MOST_MS: Final = (1 << 31) - 1
+"""The longest time that a response can name."""
 
 
 class TokenBucket:
@@ -34,15 +36,18 @@ class TokenBucket:
         self.tokens = min(self.rate * self._window_s, self.tokens + came)
         self._filled_ms = now_ms
 
-    @property
-    def is_full(self) -> bool:
+    def is_full(self, now_ms: int) -> bool:
         """Whether the bucket is as full as a new one."""
+        self.fill(now_ms)
         return self.tokens >= self.rate * self._window_s
 
     @property
     def empty_for_ms(self) -> int:
         """The time until the client may take tokens again."""
-        return round(max(0.0, -self.tokens) / self.rate * 1000)
+        if self.tokens >= 0:
+            return 0
+        missing = -self.tokens * 1000
+        return round(missing / self.rate) if missing < self.rate * MOST_MS else MOST_MS
 
 
 class MutationQuota:
@@ -86,28 +91,15 @@ class MutationQuotas:
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
-        self._buckets: dict[Sharers, TokenBucket] = {}
-        self._most = MOST_BUCKETS
+        self._buckets: BoundedTable[Sharers, TokenBucket] = BoundedTable(TokenBucket.is_full)
 
     def of(self, quotas: Quotas, user: str, client_id: str, now_ms: int, *, is_strict: bool) -> MutationQuota:
         """Return the quota for a request of this client."""
         quota = applicable_quota(quotas, CONTROLLER_MUTATION_RATE, user, client_id)
         if quota is None:
             return MutationQuota(None, is_strict=is_strict)
-        bucket = self._buckets.get(quota.sharers)
-        if bucket is None:
-            self._make_room(now_ms)
-            bucket = self._buckets[quota.sharers] = TokenBucket(quota.limit, self._window_s, now_ms)
+        make = partial(TokenBucket, quota.limit, self._window_s, now_ms)
+        bucket = self._buckets.find_or_add(quota.sharers, make, now_ms)
         bucket.rate = quota.limit
         bucket.fill(now_ms)
         return MutationQuota(bucket, is_strict=is_strict)
-
-    def _make_room(self, now_ms: int) -> None:
-        """Forget the buckets that are full, if there are very many."""
-        if len(self._buckets) < self._most:
-            return
-        for sharers, bucket in list(self._buckets.items()):
-            bucket.fill(now_ms)
-            if bucket.is_full:
-                del self._buckets[sharers]
-        self._most = max(MOST_BUCKETS, 2 * len(self._buckets))

@@ -38,8 +38,10 @@ class Samples:
         if not self._amounts:
             return 0
         window_ms = self._window_ms(now_ms)
-        rate = 1000 * sum(amount for _, amount in self._amounts) / window_ms
-        return round(min(max(0.0, (rate - limit) / limit * window_ms), self._sample_ms))
+        excess = 1000 * sum(amount for _, amount in self._amounts) / window_ms - limit
+        if excess <= 0:
+            return 0
+        return round(min(excess * window_ms, limit * self._sample_ms) / limit) if limit else self._sample_ms
 
     def _window_ms(self, now_ms: int) -> int:
         """Return the age of the first sample, which counts with all whole samples but one at least."""

@@ -74,6 +74,7 @@ def entry_that_counts(quorum: QuorumState, leadership: Leadership, question: Vot
     if answer.is_there:
         raise _refused(quorum, voter, EntryRefusal.STILL_THERE)
     _check_silence(quorum, leadership, voter, present, wanted)
+    leadership.silences.end(voter.key.id)
     return voter
 
 

@@ -5,6 +5,7 @@ Packages are looked through only if a key names a policy: that takes some millis
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic
 
@@ -88,7 +89,10 @@ def _installed(key: str) -> EntryPoints:
 
 
 class _Guarded(Generic[Asked]):
-    """A policy of somebody else: an error of it fails what was asked for, and nothing else."""
+    """A policy of somebody else: an error of it fails what was asked for, and nothing else.
+
+    Nobody gets the text of an error: it may quote secret values.
+    """
 
     def __init__(self, key: str, policy: Policy[Asked]) -> None:
         self._key = key
@@ -100,9 +104,9 @@ class _Guarded(Generic[Asked]):
             self._policy.validate(asked)
         except PolicyViolation:
             raise
-        except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            log.exception("policy failed", key=self._key, asked=asked.subject, error=text)
-            raise ApiError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"the policy of {self._key} failed: {text}"
-            ) from error
+        except Exception as error:  # noqa: BLE001 - it is the code of somebody else
+            kind = type(error).__name__
+            where = "".join(traceback.format_tb(error.__traceback__))
+            log.error("policy failed", key=self._key, asked=asked.subject, error=kind, traceback=where)
+            text = f"the policy of {self._key} failed with {kind}; the controller's log says where"
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text) from None

@@ -363,7 +363,8 @@ class Connection:
         """Send the next response, if it is ready."""
         if not self._closed:
             if throttle_time_ms := self._wire.take_throttle_time_ms():
-                self._muted_until_s = trio.current_time() + throttle_time_ms / 1000
+                until_s = trio.current_time() + throttle_time_ms / 1000
+                self._muted_until_s = max(self._muted_until_s, until_s)
             self._leave_place()
             self._sender.send_ready()
             if self._wire.has_slots or self._sender.is_sending:

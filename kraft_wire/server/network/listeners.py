@@ -29,6 +29,8 @@ DRAIN_SECONDS = 1.0
 LEAST_BACKLOG: Final = 4096
 """A connection that finds the queue full waits a second. A longer queue costs nothing."""
 ACCEPT_AGAIN_SECONDS: Final = 0.1
+MOST_HELD: Final = 100
+"""The refused connections that are held for a while. Others are closed at once."""
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept() that pass when other connections or files are closed."""
 
@@ -183,14 +185,15 @@ class Acceptor:
 
     async def _handle(self, stream: trio.SocketStream, name: str) -> None:
         most, set_by = self._max_connections()
-        if len(self._open) + self._held >= most:
+        if len(self._open) >= most:
             self._refusals.add(name, f"{set_by} allows {most} connections", len(self._open))
             await stream.aclose()
             return
         address = peer_host(stream)
         if hold_ms := self._hold_ms(address):
             self._refusals.add(name, f"{CONNECTION_CREATION_RATE} of {address} is exceeded", len(self._open))
-            await self._hold(stream, hold_ms)
+            is_full = self._held >= min(MOST_HELD, most // 10)
+            await self._hold(stream, 0 if is_full else hold_ms)
             return
         shared = self._speaking.get(name, self._shared)
         await self._run(Connection(stream, name, shared, self._submit, self._abandon))

@@ -13,6 +13,8 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 from kraft_wire.protocol.messages.alter_partition_reassignments_response import (
     AlterPartitionReassignmentsResponse,
@@ -85,7 +87,12 @@ def test_without_time_nothing_is_done(controller: LoneController, timeout_ms: in
             3,
         ),
         "elect": (ElectLeadersRequest(topic_partitions=None, timeout_ms=timeout_ms), 2),
-        "move": (AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms), 0),
+        "move": (
+            AlterPartitionReassignmentsRequest(
+                timeout_ms=timeout_ms, topics=[ReassignableTopic("t", [ReassignablePartition(0, (1,))])]
+            ),
+            0,
+        ),
     }
     end_offset = controller.node.core.log_end_offset
     for token, (request, version) in requests.items():
@@ -130,7 +137,6 @@ def test_what_is_written_in_part_is_completed_after_the_deadline(
 ) -> None:
     monkeypatch.setattr(create_topics, "TOPICS_PER_PIECE", 2)
     ask_for_topics(controller, "begun", 6, 500)
-    ask_for_topics(controller, "waits", 6, 500)
     while not has_topic(controller, "begun-0"):
         controller.tick()
     controller.tick(500)
@@ -138,9 +144,6 @@ def test_what_is_written_in_part_is_completed_after_the_deadline(
         controller.tick()
         controller.flush()
     assert codes(controller, "begun") == {0} and has_topic(controller, "begun-5")
-    written = has_topic(controller, "waits-0")
-    assert codes(controller, "waits") == ({0} if written else {TIMED_OUT})
-    assert has_topic(controller, "waits-5") is written
 
 
 def test_a_work_that_has_written_nothing_ends_at_its_deadline(
@@ -171,12 +174,71 @@ def test_the_deadline_of_a_forwarded_request_is_in_the_envelope(controller: Lone
 
 def test_deadlines_come_in_their_order_and_can_be_forgotten() -> None:
     deadlines: Deadlines[str] = Deadlines()
-    assert deadlines.next_ms() is None and deadlines.passed(2**60) == []
+    assert deadlines.next_ms() is None and deadlines.first_passed(2**60) is None
     for item, deadline_ms in {"c": 30, "a": 10, "b": 20, "b again": 20}.items():
         deadlines.add(item, deadline_ms)
-    assert deadlines.passed(9) == [] and deadlines.passed(20) == ["a", "b", "b again"]
-    deadlines.forget("b")
+    assert deadlines.first_passed(9) is None and deadlines.first_passed(10) == "a"
     deadlines.forget("never added")
-    assert deadlines.passed(30) == ["a", "b again", "c"] and deadlines.next_ms() == 10
+    for item in ("a", "b"):
+        deadlines.forget(item)
+    assert deadlines.first_passed(30) == "b again" and deadlines.next_ms() == 20
     deadlines.clear()
     assert deadlines.next_ms() is None
+
+
+def test_one_overdue_request_is_refused_in_a_step(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many may be overdue at once, and each answer names all topics of its request."""
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 5)
+    ask_for_topics(controller, "large", 10, 60_000)
+    for number in range(4):
+        ask_for_topics(controller, f"hasty-{number}", 3, 500)
+    controller.tick(500)
+    refused = [1 for number in range(4) if f"hasty-{number}" in controller.replies]
+    assert len(refused) == 1
+    assert controller.node.next_deadline_ms() == controller.now_ms, "the next one is refused at once"
+    for _ in range(3):
+        controller.tick()
+    assert all(codes(controller, f"hasty-{number}") == {TIMED_OUT} for number in range(4))
+
+
+def test_many_overdue_requests_are_no_pause_of_the_process(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 5)
+    ask_for_topics(controller, "large", 10, 60_000)
+    for number in range(9):
+        ask_for_topics(controller, f"hasty-{number}", 1, 1)
+    controller.tick(1)
+    silent_ms = controller.state.sessions.silences_ms(controller.now_ms)[1]
+    for _ in range(8):
+        controller.tick(50)
+    assert controller.state.sessions.silences_ms(controller.now_ms)[1] == silent_ms + 400
+
+
+def test_an_overdue_request_is_not_begun_when_its_turn_comes(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 5)
+    ask_for_topics(controller, "large", 10, 60_000)
+    for number in range(3):
+        ask_for_topics(controller, f"hasty-{number}", 1, 500)
+    controller.now_ms += 500
+    controller.flush()
+    for _ in range(3):
+        controller.tick()
+        controller.flush()
+    assert all(codes(controller, f"hasty-{number}") == {TIMED_OUT} for number in range(3))
+
+
+def test_a_request_for_nothing_needs_no_time(controller: LoneController) -> None:
+    """Java answers it before it would wait."""
+    controller.ask("create", CreateTopicsRequest(timeout_ms=0), 7)
+    controller.ask("delete", DeleteTopicsRequest(), 5)
+    controller.ask("elect", ElectLeadersRequest(topic_partitions=[], timeout_ms=0), 2)
+    controller.ask("move", AlterPartitionReassignmentsRequest(timeout_ms=0), 0)
+    assert controller.answer("create", CreateTopicsResponse).topics == []
+    assert controller.answer("delete", DeleteTopicsResponse).responses == []
+    assert controller.answer("elect", ElectLeadersResponse).error_code == 0
+    assert controller.answer("move", AlterPartitionReassignmentsResponse).error_code == 0

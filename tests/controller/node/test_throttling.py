@@ -13,6 +13,8 @@ from kraft_wire.protocol.messages.alter_client_quotas_request import (
     EntryData,
     OpData,
 )
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -77,6 +79,14 @@ def test_steps_that_are_for_no_client_count_for_none(controller: LoneController)
     controller.flush()
     controller.node.note_time(60_000)
     assert throttle_ms(controller) == 0
+
+
+def test_the_first_request_of_a_connection_does_not_have_to_wait(controller: LoneController) -> None:
+    """Brokers and other controllers send it, too."""
+    controller.ask("long", CONTROLLERS, 2)
+    controller.node.note_time(60_000)
+    controller.ask("versions", ApiVersionsRequest("voter", "1"), 4)
+    assert controller.answer("versions", ApiVersionsResponse).throttle_time_ms == 0
 
 
 def test_brokers_do_not_have_to_wait(controller: LoneController) -> None:

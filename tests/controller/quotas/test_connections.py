@@ -40,3 +40,22 @@ def test_addresses_are_counted_one_by_one() -> None:
 def test_without_a_quota_all_are_accepted() -> None:
     rates = ConnectionRates()
     assert not any(rates.accept({}, "10.0.0.1", 0) for _ in range(1_000))
+
+
+def test_addresses_are_equal_however_they_are_spelt() -> None:
+    for spelt, seen in (
+        ("2001:DB8::1", "2001:db8::1"),
+        ("[::1]", "::1"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+    ):
+        quotas = {quota_entity({IP: spelt}): {RATE: 1.0}}
+        rates = ConnectionRates()
+        assert any(rates.accept(quotas, seen, 0) for _ in range(20)), spelt
+
+
+def test_what_a_log_of_old_may_have_ends_nothing() -> None:
+    nothing = {quota_entity({IP: None}): {RATE: 0.0}}
+    assert ConnectionRates().accept(nothing, "10.0.0.1", 0) == 1_000
+    for limit in (-1.0, float("nan"), float("inf")):
+        assert ConnectionRates().accept({quota_entity({IP: None}): {RATE: limit}}, "10.0.0.1", 0) == 0

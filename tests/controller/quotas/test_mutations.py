@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.controller.quotas import mutations
+from kraft_wire.controller.quotas import table
 from kraft_wire.controller.quotas.mutations import MutationQuota, MutationQuotas
-from kraft_wire.metadata.quotas import CLIENT_ID, USER, quota_entity
+from kraft_wire.metadata.quotas import CLIENT_ID, quota_entity
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 
 WINDOW_S = 11
@@ -82,11 +82,22 @@ def test_without_a_quota_everything_is_free() -> None:
 def test_another_rate_holds_from_the_next_request_on() -> None:
     quotas = MutationQuotas(WINDOW_S)
     quota_of(quotas, 0).spend(120)
-    faster = {quota_entity({USER: "ann", CLIENT_ID: "app"}): {"controller_mutation_rate": 1.0}}
-    assert quotas.of(faster, "ann", "app", 0, is_strict=True) is not None
     more = {quota_entity({CLIENT_ID: None}): {"controller_mutation_rate": 1000.0}}
-    quotas.of(more, "ANONYMOUS", "app", 0, is_strict=True)
     quotas.of(more, "ANONYMOUS", "app", 10, is_strict=True).spend(5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-310, 0.001])
+def test_a_wait_that_no_response_can_name_is_the_longest_that_one_can(rate: float) -> None:
+    """A log may have the rate 0."""
+    quotas = MutationQuotas(WINDOW_S)
+    slow = {quota_entity({CLIENT_ID: None}): {"controller_mutation_rate": rate}}
+    for is_strict in (False, True):
+        quota = quotas.of(slow, "ANONYMOUS", f"app {is_strict}", 0, is_strict=is_strict)
+        quota.spend(3_000_000)
+        if is_strict:
+            with pytest.raises(ApiError):
+                quota.spend(1)
+        assert quota.throttle_time_ms == 2**31 - 1
 
 
 def test_a_step_that_does_not_count_spends_nothing() -> None:
@@ -103,7 +114,7 @@ def test_a_step_that_does_not_count_spends_nothing() -> None:
 
 
 def test_clients_that_need_no_bucket_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutations, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(table, "FEW", 10)
     quotas = MutationQuotas(WINDOW_S)
     quota_of(quotas, 0, "busy").spend(20_000)
     for number in range(1_000):

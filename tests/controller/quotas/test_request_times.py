@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraft_wire.controller.quotas import rates
+from kraft_wire.controller.quotas import table
 from kraft_wire.controller.quotas.request_times import RequestTimes
 from kraft_wire.metadata.quotas import CLIENT_ID, quota_entity
 
@@ -69,8 +69,18 @@ def test_one_sample_counts_as_two() -> None:
 
 
 def test_clients_that_are_silent_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "MOST_CLIENTS", 10)
+    monkeypatch.setattr(table, "FEW", 10)
     times = RequestTimes()
     for number in range(1_000):
         note(times, 1, 1_000 * number, f"client-{number}")
     assert len(times._percentages) <= 40
+
+
+@pytest.mark.parametrize(
+    ("percentage", "wait_ms"), [(0.0, 1_000), (1e-310, 1_000), (-1.0, 0), (float("nan"), 0)]
+)
+def test_what_a_log_of_old_may_have_ends_nothing(percentage: float, wait_ms: int) -> None:
+    old = {quota_entity({CLIENT_ID: None}): {"request_percentage": percentage}}
+    times = RequestTimes()
+    times.note(old, "ANONYMOUS", "app", 10, 0)
+    assert times.throttle_time_ms(old, "ANONYMOUS", "app", 0) == wait_ms

@@ -128,6 +128,18 @@ def questions(effects: list[Effect]) -> list[str]:
 # A voter that is up.
 
 
+def test_a_leader_does_not_go_on_asking_a_voter_that_has_moved() -> None:
+    quorum = settled()
+    voter = quorum.followers()[0]
+    restart_at(voter, "new-host")
+    quorum.run_until(lambda: is_at(quorum, voter, "new-host"), within_ms=60_000)
+    quorum.run_for(1_000)
+    begun = len(quorum.leader.effects)
+    quorum.run_for(10_000)
+    asked = [e for e in quorum.leader.effects[begun:] if isinstance(e, SendRequest) and e.peer.id == voter.id]
+    assert not [each for each in asked if isinstance(each.request, BeginQuorumEpochRequest)]
+
+
 def test_a_voter_that_is_down_whenever_somebody_has_it_asked_keeps_its_place() -> None:
     """Somebody else chooses when that is. So the leader asks by itself, too."""
     quorum, voter = with_impostor()
