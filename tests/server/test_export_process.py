@@ -81,6 +81,13 @@ def _printing(*told: Told) -> str:
     return "\n".join(f"echo '{line_of(each).decode().strip()}'" for each in told)
 
 
+async def _until_written(file: Path) -> None:
+    """Wait until a program has written something: a leader that is deposed ends it at once."""
+    with trio.fail_after(10):
+        while not file.exists() or not file.stat().st_size:
+            await trio.sleep(0.005)
+
+
 async def test_exporters_start_only_when_a_record_of_the_leaders_epoch_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -94,6 +101,7 @@ async def test_exporters_start_only_when_a_record_of_the_leaders_epoch_is_commit
         _step(process, HighWatermarkAdvanced(11))
         await _until_logged(caplog, "exporters started")
         _step(process, HighWatermarkAdvanced(12), HighWatermarkAdvanced(13))
+        await _until_written(tmp_path / "input")
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped")
     first, *_ = (tmp_path / "input").read_bytes().splitlines()

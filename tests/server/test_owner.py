@@ -47,7 +47,17 @@ def owner_of(
     )
 
 
-class BrokenNode:
+class UntimedNode:
+    """A node that doesn't care how long its steps take, and waits for no time."""
+
+    def note_time(self, used_ms: float) -> None:
+        """Do nothing."""
+
+    def next_deadline_ms(self) -> int | None:
+        return None
+
+
+class BrokenNode(UntimedNode):
     """Starts, and breaks on the first request."""
 
     def __init__(self, error: Exception) -> None:
@@ -59,9 +69,6 @@ class BrokenNode:
         if isinstance(event, ApiRequest):
             raise self._error
         return []
-
-    def next_deadline_ms(self) -> int | None:
-        return None
 
 
 def _submit_twice(submit: Callable[[ApiRequest], None], error: type[Exception]) -> None:
@@ -92,7 +99,7 @@ async def test_an_error_ends_the_owner_although_its_submitter_swallows_it(
 async def test_nothing_is_fed_after_a_flush_that_could_not_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node = SimpleNamespace(seen=[], next_deadline_ms=lambda: None)
+    node = SimpleNamespace(seen=[], next_deadline_ms=lambda: None, note_time=lambda used_ms: None)
     node.step = lambda event, now: node.seen.append(event) or []
     owner = owner_of(node, tmp_path)
 
@@ -158,7 +165,7 @@ async def test_how_the_load_of_a_snapshot_ends_says_nothing_once_another_is_inst
     assert loaded == [newer]
 
 
-class ReplacingNode:
+class ReplacingNode(UntimedNode):
     """Stops using a state at the start."""
 
     def __init__(self, state: MetadataState) -> None:
@@ -166,9 +173,6 @@ class ReplacingNode:
 
     def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
         return [FreeState(self._state)] if isinstance(event, Start) else []
-
-    def next_deadline_ms(self) -> int | None:
-        return None
 
 
 async def test_a_state_that_was_replaced_is_freed_while_others_are_served(
@@ -190,14 +194,11 @@ async def test_a_state_that_was_replaced_is_freed_while_others_are_served(
     assert len(seen) > 40
 
 
-class CommittedNode:
+class CommittedNode(UntimedNode):
     """Wants more of the log than there is."""
 
     def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
         return [ReadCommitted(5, 9)] if isinstance(event, Start) else []
-
-    def next_deadline_ms(self) -> int | None:
-        return None
 
 
 async def test_a_log_that_lacks_what_is_committed_is_named(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ async def test_a_log_that_lacks_what_is_committed_is_named(tmp_path: Path) -> No
     assert ended.group_contains(InvariantViolated, match="the log has nothing at 5: it ends at 5")
 
 
-class CuttingNode:
+class CuttingNode(UntimedNode):
     """Appends two batches, then cuts its log, then says that all is committed."""
 
     core = SimpleNamespace(log_generation=0)
@@ -217,9 +218,6 @@ class CuttingNode:
         if isinstance(event, Start):
             return [AppendBatch(b"a", 0, 0, 1), AppendBatch(b"b", 1, 1, 1), TruncateLog(1)]
         return [HighWatermarkAdvanced(1)] if isinstance(event, LogTruncated) else []
-
-    def next_deadline_ms(self) -> int | None:
-        return None
 
 
 class RecordedLog:

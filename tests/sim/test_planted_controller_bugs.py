@@ -20,7 +20,7 @@ FIRST_SEED = {
     "a_digest_is_told_before_its_commit": 19,
     "a_broker_that_has_arrived_counts_as_active_for_ever": 0,
     "a_fenced_broker_is_never_unfenced_on_a_busy_log": 5,
-    "heartbeats_of_former_incarnations_count": 9,
+    "heartbeats_of_former_incarnations_count": 8,
     "what_is_lost_with_leadership_is_not_undone": 13,
     "a_silent_broker_is_not_noticed_after_failover": 3,
     "a_leaders_old_view_is_believed": 2,
