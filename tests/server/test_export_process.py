@@ -322,6 +322,7 @@ async def test_a_leader_that_is_deposed_waits_for_no_sink(
     async with _running(tmp_path) as process:
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")
+        await _until_written(tmp_path / "input")
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped")
     assert "Finish" not in (tmp_path / "input").read_text()
@@ -351,8 +352,17 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _begun(folder: Path) -> list[dict[str, Any]]:
     """Return what each process was told first."""
-    lines = (folder / "input").read_bytes().splitlines()
-    return [msgspec.json.decode(line) for line in lines if b"cluster" in line]
+    file = folder / "input"
+    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    return [msgspec.json.decode(line) for line in lines if b"cluster" in line and line.endswith(b"\n")]
+
+
+async def _until_begun(folder: Path, count: int) -> None:
+    """Wait until so many processes have noted what they were told first: a deposed leader ends them at
+    once."""
+    with trio.fail_after(10):
+        while len(_begun(folder)) < count:
+            await trio.sleep(0.005)
 
 
 @pytest.mark.usefixtures("soon")
@@ -383,17 +393,18 @@ async def test_a_reset_is_carried_out_once_and_never_taken_back_by_an_old_positi
     async with _running(tmp_path, orders) as process:
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")
-        await trio.sleep(0.1)
+        await _until_begun(tmp_path, 1)
         _program(tmp_path, monkeypatch, f"cat >> {tmp_path}/input")
         orders[reset_key("audit")] = "3@a"
         fields = await _until_logged(caplog, "exporter reset")
         assert fields == {"exporter": "audit", "reset": "3@a"}
         await _until_logged(caplog, "exporters started", 2)
+        await _until_begun(tmp_path, 2)
         _step(process, LostLeadership(3, None))
         await _until_logged(caplog, "exporters stopped", 2)
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started", 3)
-        await trio.sleep(0.1)
+        await _until_begun(tmp_path, 3)
     first, second, third = _begun(tmp_path)
     assert first["exporters"][0]["start"] == "snapshot+tail"
     assert (second["positions"], second["exporters"][0]["start"]) == ({}, 3)
@@ -412,7 +423,7 @@ async def test_a_node_that_was_told_of_a_reset_by_the_leader_does_not_repeat_it(
     async with _running(tmp_path, {reset_key("audit"): "3@a"}) as process:
         _step(process, *LEADS)
         await _until_logged(caplog, "exporters started")
-        await trio.sleep(0.1)
+        await _until_begun(tmp_path, 1)
     (begin,) = _begun(tmp_path)
     assert begin["positions"] == {"audit": 7}
 
