@@ -20,8 +20,10 @@ open_workspaces: list[Workspace] = []
 
 
 SLOWEST = (
+    "test_behaviour.py",
     "test_every_record_type.py",
     "test_reconfiguration.py",
+    "test_rolling_upgrade.py",
     "test_spark_pipeline_kills.py",
     "test_quorum.py",
     "test_cluster.py",
