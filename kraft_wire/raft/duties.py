@@ -1,4 +1,4 @@
-"""Send the requests that a node's role makes due.
+"""Send the requests, and the answers, that a node's role makes due.
 
 This is called after every step. It never sends a request twice, because requests in flight are remembered.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kraft_wire.raft.election import campaign, follow_hints, moved_voter
 from kraft_wire.raft.follower import install_snapshot, membership_requests, replicate
-from kraft_wire.raft.leader import leader_notices
+from kraft_wire.raft.leader import leader_notices, update_voter
 from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from kraft_wire.raft.waiting import earlier
@@ -20,6 +20,7 @@ def send_due_requests(quorum: QuorumState) -> None:
     follow_hints.follow_up_hints(quorum)
     match quorum.state:
         case Leader(leadership=leadership):
+            update_voter.release_requests(quorum)
             leader_notices.send_begin_quorum_epoch(quorum, leadership)
         case Resigned() as resigned:
             leader_notices.send_end_quorum_epoch(quorum, resigned)
@@ -48,7 +49,9 @@ def next_deadline_ms(quorum: QuorumState) -> int | None:
     none."""
     match quorum.state:
         case Leader(leadership=leadership):
-            return leader_notices.next_begin_epoch_ms(quorum, leadership)
+            return earlier(
+                leader_notices.next_begin_epoch_ms(quorum, leadership), update_voter.next_release_ms(quorum)
+            )
         case Follower() as follower:
             return earlier(
                 install_snapshot.next_keepalive_ms(quorum, follower),

@@ -251,6 +251,8 @@ class CoreQuorum:
         """Who answers at a host that is none of the nodes'."""
         self.aliases: dict[str, int] = {}
         """Hosts that lead to a node, too, by node id."""
+        self.black_holes: set[str] = set()
+        """Hosts where nobody answers, and that no error comes from."""
         self.unserved: dict[int, set[type[Message]]] = {}
         """Requests that a node doesn't know, by node id."""
         self.unroutable: set[tuple[int, int]] = set()
@@ -363,6 +365,9 @@ class CoreQuorum:
         if target is None and peer.host in self.impostors:
             self._in_flight[call] = peer.id
             self.later(ONE_WAY_MS, partial(self._ask_impostor, call, peer.host, request))
+            return
+        if target is None and peer.host in self.black_holes:
+            self._in_flight[call] = peer.id
             return
         if target is None:
             self._in_flight[call] = peer.id

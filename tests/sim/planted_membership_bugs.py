@@ -9,7 +9,6 @@ from kraft_wire.raft.leader import update_voter, voter_changes
 from kraft_wire.raft.leader.leadership import Leadership
 from kraft_wire.raft.leader.pending_change import PendingChange
 from kraft_wire.raft.leader.voter_questions import VoterQuestion
-from kraft_wire.raft.leader.voter_silences import VoterSilences
 from kraft_wire.raft.majority import committed_end
 from kraft_wire.raft.membership.voter_history import VoterSetHistory
 from kraft_wire.raft.membership.voters import ReplicaKey, Voter, VoterSet, voter_set
@@ -59,7 +58,7 @@ def a_new_voter_takes_the_place_of_another(patch: Patch) -> None:
 
 @bug("EntriesAreWanted")
 def an_entry_counts_whatever_its_voter_says(patch: Patch) -> None:
-    def entry_that_counts(quorum: QuorumState, silences: VoterSilences, question: VoterQuestion) -> Voter:
+    def entry_that_counts(quorum: QuorumState, leadership: Leadership, question: VoterQuestion) -> Voter:
         return question.voter
 
     patch.attribute(update_voter, "entry_that_counts", entry_that_counts)

@@ -189,8 +189,7 @@ class Leadership:
             self.said_to_be_ahead.add(voter_id)
 
     def ask_silent(self, voter_id: int, now_ms: int) -> None:
-        """Ask a voter soon that was asked in vain, even if somebody fetches in its name. Others choose when
-        it is asked because of them: that may be whenever it is down."""
+        """Ask a voter soon that was asked in vain, even if somebody fetches in its name."""
         if voter_id in self.begin_epoch_due_ms:
             due_ms = min(now_ms + ASK_AGAIN_MS, self.begin_epoch_due_ms[voter_id])
             self.begin_epoch_due_ms[voter_id] = due_ms

@@ -48,8 +48,8 @@ from kraft_wire.raft.quorum_state import QuorumState
 
 
 def handle_update_voter(quorum: QuorumState, rpc: RpcRequest) -> None:
-    """Append a voter's new entry, after the voter was asked for it. The voter is answered then, and not after
-    the commit: it sees the record in the log."""
+    """Append a voter's new entry, after the voter was asked for it. The request is answered then, or before
+    if that takes long, and not after the commit: the voter sees the record in the log."""
     try:
         leadership, voter = _check(quorum, cast(UpdateRaftVoterRequest, rpc.request))
         known = _check_changeable(quorum, leadership, voter)
@@ -138,14 +138,31 @@ def _question(quorum: QuorumState, voter: Voter, rpc: RpcRequest) -> None:
     else:
         present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
         addresses = {address for address in (present, wanted) if address is not None}
-        for peer in quorum.voter_questions.begin(voter, rpc, sorted(addresses)).answers:
-            is_present = (peer.host, peer.port) == present
-            make = entry_request if is_present else begin_request
-            quorum.send(peer, make(quorum, voter.key))
+        now_ms = quorum.now.monotonic_ms
+        for peer in quorum.voter_questions.begin(voter, rpc, sorted(addresses), now_ms).answers:
+            quorum.send(peer, entry_request(quorum, voter.key))
+
+
+def release_requests(quorum: QuorumState) -> None:
+    """Answer the requests that have waited for long. A Java voter sends nothing else meanwhile, no Fetch
+    either: it would take this leader for gone. It sees a change of its entry in the log."""
+    asked_by_ms = quorum.now.monotonic_ms - _longest_wait_ms(quorum)
+    for rpc in quorum.voter_questions.release(asked_by_ms):
+        _reply(quorum, rpc, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def next_release_ms(quorum: QuorumState) -> int | None:
+    """Return when the next request will have waited for long; None if none waits."""
+    oldest_ms = quorum.voter_questions.oldest_ms
+    return None if oldest_ms is None else oldest_ms + _longest_wait_ms(quorum)
+
+
+def _longest_wait_ms(quorum: QuorumState) -> int:
+    return quorum.config.fetch_timeout_ms // 4
 
 
 def handle_entry(quorum: QuorumState, call: Call, response: VoterEntryResponse) -> None:
-    """Note which entry the voter wants, as it says at its present address."""
+    """Note which entry the voter wants, as it says itself."""
     entry = entry_in(cast(VoterEntryRequest, call.request), response)
     _note_answer(quorum, call, VoterAnswer(voter_entry.is_from_addressee(response), entry))
 

@@ -1,9 +1,8 @@
 """Keep the UpdateRaftVoters that wait until their voter has answered at several addresses.
 
-The question is BeginQuorumEpoch, which names the node id and the directory id: anybody else answers
-INVALID_VOTER_KEY, or nobody answers. Nothing else is learned from the answer. At the present address the
-leader asks which entry the voter wants (``membership/voter_entry``). If that API isn't served there, it asks
-with BeginQuorumEpoch, too.
+The leader asks which entry the voter wants (``membership/voter_entry``). If that API isn't served there, it
+asks with BeginQuorumEpoch, which names the node id and the directory id: another node of this epoch answers
+INVALID_VOTER_KEY. Nothing else is learned from the answers.
 """
 
 from __future__ import annotations
@@ -33,10 +32,11 @@ class VoterAnswer(NamedTuple):
 
 
 class VoterQuestion(msgspec.Struct):
-    """A voter's new entry, the requests for it, and what came from each of the addresses where the voter is
-    asked; None before the answer."""
+    """A voter's new entry, when the voter was asked (monotonic), the requests that wait for it, and what came
+    from each of the addresses where the voter is asked; None before the answer."""
 
     voter: Voter
+    asked_ms: int
     rpcs: list[RpcRequest]
     answers: dict[Peer, VoterAnswer | None]
 
@@ -74,9 +74,11 @@ class VoterQuestions:
         """Whether one more question can be asked because of a voter."""
         return sum(question.voter.key.id == voter_id for question in self._open) < MOST_QUESTIONS
 
-    def begin(self, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address]) -> VoterQuestion:
+    def begin(
+        self, voter: Voter, rpc: RpcRequest, addresses: Iterable[Address], now_ms: int
+    ) -> VoterQuestion:
         """Return a new question. The voter is to be asked at each of its peers, under ids of their own."""
-        question = VoterQuestion(voter, [rpc], {})
+        question = VoterQuestion(voter, now_ms, [rpc], {})
         for host, port in addresses:
             self._last_id -= 1
             question.answers[Peer(self._last_id, host, port)] = None
@@ -92,6 +94,21 @@ class VoterQuestions:
                     self._open.remove(question)
                     return question
         return None
+
+    def release(self, asked_by_ms: int) -> list[RpcRequest]:
+        """Return the requests that wait for voters who were asked by then. They don't wait any more; the
+        questions stay open."""
+        released = []
+        for question in self._open:
+            if question.asked_ms <= asked_by_ms:
+                released += question.rpcs
+                question.rpcs = []
+        return released
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the first voter was asked for which a request waits (monotonic); None if none waits."""
+        return min((question.asked_ms for question in self._open if question.rpcs), default=None)
 
     def end_others(self, voter_ids: Collection[int]) -> list[VoterQuestion]:
         """Remove and return the questions that aren't because of one of these voters."""

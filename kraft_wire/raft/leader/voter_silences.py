@@ -8,14 +8,23 @@ from typing import NamedTuple
 from kraft_wire.wire.address import Address
 
 
-class _Silence(NamedTuple):
-    """The address at which a voter is silent, where it wants to be instead, since when it is silent, and when
-    it was last asked (monotonic)."""
+class Silence(NamedTuple):
+    """A voter that doesn't answer at its address.
+
+    It is silent since ``since_ms``. The address that was named for it last is ``wanted``, at ``named_ms``. At
+    ``rival_ms`` another one was named; None: never. All times are monotonic.
+    """
 
     address: Address
-    wanted: Address
     since_ms: int
-    asked_ms: int
+    wanted: Address
+    named_ms: int
+    rival_ms: int | None = None
+
+    def named(self, wanted: Address, now_ms: int) -> Silence:
+        """Return the silence after an address was named."""
+        rival_ms = self.rival_ms if wanted == self.wanted else self.named_ms
+        return self._replace(wanted=wanted, named_ms=now_ms, rival_ms=rival_ms)
 
 
 class VoterSilences:
@@ -24,21 +33,17 @@ class VoterSilences:
     __slots__ = ("_by_voter",)
 
     def __init__(self) -> None:
-        self._by_voter: dict[int, _Silence] = {}
+        self._by_voter: dict[int, Silence] = {}
 
-    def note(self, voter_id: int, address: Address, wanted: Address, now_ms: int, *, within_ms: int) -> int:
-        """Note that a voter doesn't answer at an address, but where it wants to be. Returns for how long that
-        has been so, in ms.
-
-        If the last question was more than ``within_ms`` ago, a new silence begins: the voter may have been
-        there meanwhile. So it does if the voter was said to be elsewhere.
-        """
+    def note(self, voter_id: int, address: Address, wanted: Address, now_ms: int) -> Silence:
+        """Note that a voter doesn't answer at its address, but at one that was named for it."""
         known = self._by_voter.get(voter_id)
-        since_ms = now_ms
-        if known is not None and (known.address, known.wanted) == (address, wanted):
-            since_ms = known.since_ms if now_ms - known.asked_ms <= within_ms else now_ms
-        self._by_voter[voter_id] = _Silence(address, wanted, since_ms, now_ms)
-        return now_ms - since_ms
+        if known is None or known.address != address:
+            silence = Silence(address, now_ms, wanted, now_ms)
+        else:
+            silence = known.named(wanted, now_ms)
+        self._by_voter[voter_id] = silence
+        return silence
 
     def is_silent(self, voter_id: int) -> bool:
         """Whether a voter was asked in vain, and hasn't answered since."""

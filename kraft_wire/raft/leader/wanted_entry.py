@@ -2,11 +2,13 @@
 voter's address is taken for that voter, so nobody else may be put there.
 
 - The voter must answer at the address that it wants.
-- At its present address a voter of ours says which entry it wants. With kraft.version 0, the present address
-  is the static one.
+- A voter of ours says which entry it wants, at its present address and at the one that it wants. With
+  kraft.version 0, the present address is the static one.
 - Java's, and those of our older releases, can't be asked for that. They are believed, except about their
   address: another one counts once the voter has been silent at the present one for some fetch timeouts; with
   kraft.version 0 it doesn't count.
+- From the first such request on, the leader asks a silent voter by itself, at its present address, until it
+  answers. Otherwise it would be asked only when others want, for example only while it restarts.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from kraft_wire.raft.quorum_state import QuorumState
 from kraft_wire.wire.address import Address
 
 SILENT_TIMEOUTS: Final = 5
-"""The fetch timeouts for which a voter must be silent at an address before it can be moved away from there:
-longer than a restart takes."""
-TIMEOUTS_BETWEEN_QUESTIONS: Final = 3
-"""A voter asks for its new address once in a fetch timeout, and the question may take a request timeout, or
-two."""
+"""A voter must be silent at an address for so many fetch timeouts before it can be moved away from there."""
+LEAST_SILENCE_MS: Final = 10_000
+"""It must be silent for so long in any case: longer than a restart takes."""
+RIVAL_TIMEOUTS: Final = 1.5
+"""A voter isn't moved if another address was named for it within so many fetch timeouts. A voter that has
+moved names its own once in a fetch timeout."""
 
 
 def must_be_asked(known: Voter, voter: Voter) -> bool:
@@ -56,8 +59,11 @@ def entry_that_counts(quorum: QuorumState, leadership: Leadership, question: Vot
     voter = question.voter
     present, wanted = present_address(quorum, voter.key.id), wanted_address(quorum, voter)
     assert wanted is not None, "it was asked there"
-    if not question.answer_at(wanted).is_there:
+    there = question.answer_at(wanted)
+    if not there.is_there:
         raise _refused(quorum, voter, EntryRefusal.NOT_THERE)
+    if there.entry not in (None, voter):
+        raise _refused(quorum, voter, EntryRefusal.OTHER_ENTRY)
     if present is None:
         return voter
     if not question.is_for(present):
@@ -89,16 +95,20 @@ def _with_static_address(quorum: QuorumState, voter: Voter, *, is_there: bool) -
 def _check_silence(
     quorum: QuorumState, leadership: Leadership, voter: Voter, present: Address, wanted: Address
 ) -> None:
-    """Check that a voter has been silent at its present address for long enough. Meanwhile the leader asks it
-    by itself. If two claim to be that voter, neither gets its place."""
+    """Check that a voter has been silent at its present address for long enough. If two claim to be that
+    voter, neither gets its place."""
     timeout_ms, now_ms = quorum.config.fetch_timeout_ms, quorum.now.monotonic_ms
-    within_ms = TIMEOUTS_BETWEEN_QUESTIONS * max(timeout_ms, quorum.config.request_timeout_ms)
-    silent_ms = leadership.silences.note(voter.key.id, present, wanted, now_ms, within_ms=within_ms)
+    silence = leadership.silences.note(voter.key.id, present, wanted, now_ms)
     leadership.ask_silent(voter.key.id, now_ms)
-    if silent_ms < SILENT_TIMEOUTS * timeout_ms:
+    silent_ms, rival_ms = now_ms - silence.since_ms, silence.rival_ms
+    if silent_ms < max(SILENT_TIMEOUTS * timeout_ms, LEAST_SILENCE_MS):
         raise ChangeRefused(
             ErrorCode.REQUEST_TIMED_OUT,
             f"{voter.key} has been silent at {present} for {silent_ms} ms: try again",
+        )
+    if rival_ms is not None and now_ms < rival_ms + RIVAL_TIMEOUTS * timeout_ms:
+        raise ChangeRefused(
+            ErrorCode.REQUEST_TIMED_OUT, f"{voter.key} is said to be at another address, too: try again"
         )
 
 

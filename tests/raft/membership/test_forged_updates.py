@@ -20,7 +20,7 @@ from kraft_wire.raft.effects import Effect, SendRequest, UpdateRefused, VoterEnt
 from kraft_wire.raft.events import RequestAbandoned, ShutDown, UpgradeKraftVersion
 from kraft_wire.raft.follower.membership_requests import MANY_VAIN_UPDATES
 from kraft_wire.raft.leader.voter_questions import MOST_QUESTIONS, MOST_WAITING
-from kraft_wire.raft.leader.wanted_entry import SILENT_TIMEOUTS
+from kraft_wire.raft.leader.wanted_entry import LEAST_SILENCE_MS, SILENT_TIMEOUTS
 from kraft_wire.raft.membership.change import EntryRefusal
 from kraft_wire.raft.membership.voters import KRAFT_VERSION_RANGE, VersionRange, endpoints_of
 from kraft_wire.raft.peers import is_questioned
@@ -247,11 +247,12 @@ def test_an_entry_that_is_as_it_was_needs_no_question() -> None:
 # A voter that isn't there.
 
 
-def test_a_voter_that_moves_gets_its_new_address_after_a_while() -> None:
+@pytest.mark.parametrize("fetch_timeout_ms", [1500, 2000, 3000])
+def test_a_voter_that_moves_gets_its_new_address_after_a_while(fetch_timeout_ms: int) -> None:
     """A restart doesn't take so long: meanwhile nobody else gets its place."""
-    quorum = settled()
+    quorum = settled(fetch_timeout_ms=fetch_timeout_ms)
     leader, voter = quorum.leader, quorum.followers()[0]
-    silent_ms = SILENT_TIMEOUTS * leader.config.fetch_timeout_ms
+    silent_ms = max(SILENT_TIMEOUTS * leader.config.fetch_timeout_ms, LEAST_SILENCE_MS)
     for number in range(3):
         moved_ms = quorum.now.monotonic_ms
         restart_at(voter, f"host-{number}")
@@ -319,7 +320,37 @@ def test_a_voter_gets_no_new_address_while_another_one_is_named_too() -> None:
         assert forge(quorum, voter) is ErrorCode.REQUEST_TIMED_OUT
         quorum.run_for(quorum.leader.config.fetch_timeout_ms)
     assert host(quorum, voter) == f"node-{voter.id}"
-    quorum.run_until(lambda: host(quorum, voter) == "new-host")
+    quorum.run_until(lambda: host(quorum, voter) == "new-host", within_ms=5_000)
+
+
+def test_a_forged_entry_does_not_ride_on_a_voter_that_moves() -> None:
+    """Its own address is right, another listener isn't."""
+    quorum = settled()
+    voter = quorum.followers()[0]
+    restart_at(voter, "new-host")
+    more = Listener(name="INTERNAL", host=EVIL, port=PORT)
+    forge(quorum, voter, "new-host", more)
+    quorum.run_for(LEAST_SILENCE_MS - 20)
+    while not is_at(quorum, voter, "new-host"):
+        forge(quorum, voter, "new-host", more)
+        quorum.run_for(1)
+    assert {each.host for each in endpoints(quorum.leader, voter.id)} == {"new-host"}
+
+
+def test_a_voter_whose_old_host_drops_packets_is_not_kept_waiting() -> None:
+    """A Java voter sends one request at a time: without an answer it wouldn't fetch, and leave its leader."""
+    quorum = settled()
+    leader, voter = quorum.leader, quorum.followers()[0]
+    quorum.unserved[voter.id] = {VoterEntryRequest}
+    quorum.black_holes = {f"node-{voter.id}"}
+    restart_at(voter, "new-host")
+    asked = ask(quorum, voter, "new-host")
+    quorum.run_until(lambda: asked.is_answered, within_ms=leader.config.fetch_timeout_ms // 4)
+    assert asked.error is ErrorCode.REQUEST_TIMED_OUT
+    later = ask(quorum, voter, "new-host")
+    assert later.error is ErrorCode.REQUEST_TIMED_OUT, "the voter is still being asked"
+    quorum.run_until(lambda: is_at(quorum, voter, "new-host"))
+    assert quorum.leader is leader
 
 
 def test_a_voter_that_asks_in_vain_says_so() -> None:
@@ -383,7 +414,7 @@ def test_a_leader_that_is_replaced_answers_what_waits() -> None:
     quorum, voter = with_impostor()
     leader = quorum.leader
     quorum.isolate(leader.id)
-    quorum.run_for(leader.config.fetch_timeout_ms)
+    quorum.run_for(3 * leader.config.fetch_timeout_ms // 2 - 100)
     there = [Listener(name=LISTENER, host=EVIL, port=PORT)]
     asked = Asked(leader, update_request(voter, leader.running.epoch, listeners=there))
     quorum.run_until(lambda: not leader.running.is_leader)
