@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from kraft_wire.configs.documentation import documentation_of
 from kraft_wire.configs.java_text import parse_int32
 from kraft_wire.configs.schema import (
     effective_topic_configs,
@@ -143,7 +144,7 @@ class ConfigEntries:
             is_sensitive=definition is None or definition.is_sensitive,
             is_read_only=not is_dynamic_broker_key(name),
             config_type=ConfigType.UNKNOWN if definition is None else definition.type_id,
-            documentation=None if definition is None else definition.documentation,
+            documentation=self._documentation(ResourceType.BROKER, name),
         )
 
     # Loggers.
@@ -208,6 +209,7 @@ class ConfigEntries:
             is_sensitive=key.is_sensitive,
             is_read_only=False,
             config_type=key.type_id,
+            documentation=self._documentation(resource_type, key.name),
         )
 
     def _own_entry(self, resource_type: int, key: ConfigKey, text: str, fallback: Entry) -> Entry:
@@ -225,7 +227,7 @@ class ConfigEntries:
             if self._include_synonyms
             else [],
             config_type=fallback.config_type,
-            documentation=None,
+            documentation=fallback.documentation,
         )
 
     def _below(self, resource_type: int, key: ConfigKey) -> list[SourcedValue]:
@@ -257,7 +259,7 @@ class ConfigEntries:
         is_sensitive: bool,
         is_read_only: bool,
         config_type: ConfigType,
-        documentation: str | None = None,
+        documentation: str | None,
     ) -> Entry:
         self.effort += 1
         return Entry(
@@ -268,8 +270,11 @@ class ConfigEntries:
             is_sensitive=is_sensitive,
             synonyms=_synonyms(sourced, is_sensitive) if self._include_synonyms else [],
             config_type=config_type.value,
-            documentation=documentation if self._include_documentation else None,
+            documentation=documentation,
         )
+
+    def _documentation(self, resource_type: int, name: str) -> str | None:
+        return documentation_of(resource_type, name) if self._include_documentation else None
 
 
 def _default(name: str, value: str) -> SourcedValue:

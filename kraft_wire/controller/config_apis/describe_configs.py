@@ -2,9 +2,9 @@
 
 On a controller a BROKER resource is this node, by its id, or "" for the values set dynamically on all
 brokers. Topics, groups and client metrics subscriptions are those of the cluster. Sensitive values are never
-sent. Only the keys that Kafka doesn't have, kraft.wire.*, have a documentation. Versions: 1 adds sources and
-synonyms, 3 types and documentation. Kafka requires DESCRIBE_CONFIGS on the topic, on the group, or for all
-else on the cluster. Rules: ConfigHelper.
+sent. The documentation is in our own words. Versions: 1 adds sources and synonyms, 3 types and
+documentation. Kafka requires DESCRIBE_CONFIGS on the topic, on the group, or for all else on the cluster.
+Rules: ConfigHelper.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kraft_wire.configs.documentation import documentation_of
 from kraft_wire.configs.types import ConfigSource, ConfigType
 from kraft_wire.controller.config_apis import config_entries, describe_configs
 from kraft_wire.controller.config_apis.broker_config_view import broker_definition, broker_synonyms
@@ -240,6 +241,31 @@ def test_keys_that_kafka_does_not_have_are_shown(
     assert found.documentation
     assert entry(harness, BROKER, str(NODE_ID), key).documentation is None
     assert describe(harness, BROKER, "").configs == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key"),
+    [
+        (TOPIC, "t", "retention.ms"),
+        (GROUP, "g", "share.isolation.level"),
+        (METRICS, "m", "match"),
+        (BROKER, str(NODE_ID), "node.id"),
+        (BROKER, "", "log.retention.ms"),
+    ],
+)
+@pytest.mark.parametrize("is_set", [True, False])
+def test_the_documentation_of_a_key_is_returned_to_who_asks_for_it(
+    harness: Harness, kind: int, name: str, key: str, is_set: bool
+) -> None:
+    if is_set or (kind, name) == (BROKER, ""):
+        set_config(harness, kind, name, key, "7")
+    resource = DescribeConfigsResource(kind, name, [key])
+    request = DescribeConfigsRequest([resource], include_documentation=True)
+    (result,) = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
+    (found,) = result.configs
+    assert found.documentation == documentation_of(kind, key)
+    assert found.documentation
+    assert entry(harness, kind, name, key).documentation is None
 
 
 def test_keys_without_any_value_are_there(harness: Harness) -> None:
