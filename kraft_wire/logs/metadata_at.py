@@ -16,7 +16,7 @@ from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.errors import LogError
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.logs.places import PlacedPage
-from kraft_wire.logs.ranges import beginning
+from kraft_wire.logs.ranges import without_state
 from kraft_wire.logs.store import Damage, LogBounds, LogRange, LogStore
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
@@ -161,7 +161,7 @@ def _starts(bounds: LogBounds, moment: Moment) -> list[SnapshotId | None]:
             f"shown is {snapshots[0].end_offset - 1}"
         )
     if not starts:
-        beginning(bounds)  # which says what is missing
+        raise without_state(bounds)
     return starts
 
 

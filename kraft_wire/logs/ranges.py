@@ -131,11 +131,16 @@ def _snapshot_position(
     snapshot_id: SnapshotId | None, bounds: LogBounds, end_offset: int | None
 ) -> LogPosition:
     if snapshot_id is None:
-        upto = "" if end_offset is None else f" up to offset {end_offset}"
-        raise DataLoss(
-            bounds.cluster,
-            f"the state{upto} was asked for",
-            f"the log begins above offset 0, and no snapshot reaches it; {_has(bounds)}",
-            "Restore the snapshot from a copy, or name positions that are there",
-        )
+        raise without_state(bounds, end_offset)
     return LogPosition(snapshot_id.epoch, snapshot_id.end_offset, snapshot=True)
+
+
+def without_state(bounds: LogBounds, end_offset: int | None = None) -> DataLoss:
+    """Return the error for a log whose beginning was deleted, and that no snapshot reaches."""
+    upto = "" if end_offset is None else f" up to offset {end_offset}"
+    return DataLoss(
+        bounds.cluster,
+        f"the state{upto} was asked for",
+        f"the log begins above offset 0, and no snapshot reaches it; {_has(bounds)}",
+        "Restore the snapshot from a copy, or name positions that are there",
+    )

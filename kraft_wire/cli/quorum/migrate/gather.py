@@ -68,7 +68,7 @@ def gather(settings: QuorumSettings, client: QuorumClient, options: Options) -> 
     for itself."""
     cluster_id, described = client.cluster_id(), client.describe_quorum()
     leader = leaders_answer(LeaderClient(settings, client))
-    metadata = read_metadata(client)
+    metadata = read_metadata(settings)
     known = _Known(described, leader, metadata.state)
     controllers = _controllers(settings, known, options)
     brokers = _brokers(settings, known, options)
