@@ -529,7 +529,7 @@ from kraft_wire.storage.log.metadata_log import LogConfig
 from kraft_wire.storage.store import Store
 store = Store.open(Path(sys.argv[1]), node_id=1, config=LogConfig(segment_bytes=5000))
 print("open", flush=True)
-while not store.log.end_offset > 100_000:
+while not store.log.end_offset > 20_000:
     store.log.append([encode_batch(store.log.end_offset, 2, store.log.end_offset, [b"x" * 50])])
 sys.stdin.read()
 """
