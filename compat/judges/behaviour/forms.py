@@ -39,15 +39,24 @@ def _named(value: Form, known: Known, field: str = "") -> Form:
     return value
 
 
-def opened(response: Message, inner: tuple[int, int] | None) -> tuple[Message, int | None]:
+def opened(response: Message, version: int, inner: tuple[int, int]) -> tuple[Message, int]:
     """Return the response that an Envelope has inside, and its version; any other response as it is.
 
     ``inner`` are the API and the version of the request inside.
     """
-    if inner is None or not isinstance(response, EnvelopeResponse) or response.response_data is None:
-        return response, None
+    if not isinstance(response, EnvelopeResponse) or response.response_data is None:
+        return response, version
     _, message = decode_response(*inner, response.response_data)
     return message, inner[1]
+
+
+def with_each_object(form: Form, change: Callable[[Form], Form]) -> Form:
+    """Change each object in a form, the inner ones first."""
+    if isinstance(form, dict):
+        return change({key: with_each_object(each, change) for key, each in form.items()})
+    if isinstance(form, list):
+        return [with_each_object(each, change) for each in form]
+    return form
 
 
 def in_one_order(form: Form) -> Form:

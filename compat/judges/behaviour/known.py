@@ -5,13 +5,17 @@ A step names a broker's epoch or a topic's id by what it belongs to. Each side f
 
 from __future__ import annotations
 
+from kraft_wire.log.batch import Batch
+from kraft_wire.log.control import decode_control_batch
 from kraft_wire.metadata.partitions.partition import Partition
 from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
 from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.messages.voters_record import VotersRecord
 from kraft_wire.protocol.uuid import Uuid
 
+CONTROLLER_ID = 100
 NO_EPOCH = -1
 UNKNOWN_ID = Uuid(b"judge: no topic.")
 
@@ -23,6 +27,9 @@ class Known:
         self.cluster_id = cluster_id
         self.state = MetadataState()
         self.next_offset = 0
+        self.leader_epoch = 0
+        self.directory_id = Uuid.ZERO
+        """The log directory of the controller, which is the only voter."""
         self.hmacs: list[bytes] = []
         self.stopped: set[int] = set()
         """The brokers that were told to shut down."""
@@ -46,6 +53,15 @@ class Known:
             ids.append(record.topic_id)
             self.names[str(record.topic_id)] = f"id {len(ids) - 1} of topic {record.name}"
         self.state.replay(record, offset)
+
+    def take_control_batch(self, batch: Batch) -> None:
+        """Take a control batch of the log."""
+        self.next_offset, self.leader_epoch = batch.header.next_offset, batch.header.leader_epoch
+        for message in decode_control_batch(batch):
+            if isinstance(message, VotersRecord):
+                (voter,) = message.voters
+                self.directory_id = voter.voter_directory_id
+                self.names[str(self.directory_id)] = "the controller's directory"
 
     def broker_epoch(self, broker_id: int, back: int = 0) -> int:
         """Return the epoch of a broker's last registration, or of an earlier one; NO_EPOCH without it."""

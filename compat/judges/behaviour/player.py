@@ -19,7 +19,7 @@ from compat.harness.processes import Workspace
 from compat.harness.waiting import wait_until
 from compat.harness.wire import ConnectionClosed, WireClient
 from compat.judges.behaviour.forms import Form, codes_in, differences, form_of, opened, text_of_form
-from compat.judges.behaviour.known import Known
+from compat.judges.behaviour.known import CONTROLLER_ID, Known
 from compat.judges.behaviour.rules import Outcome, compared
 from compat.judges.behaviour.set_aside import why_over, why_set_aside
 from compat.judges.behaviour.steps import AnyStep, Beat, Unregister
@@ -36,7 +36,6 @@ from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.registry import api_name, response_class
 from kraft_wire.wire.address import Address
 
-CONTROLLER_ID: Final = 100
 FIRST_WITH_CONTROLLERS: Final = 15
 """The first metadata.version with registrations of controllers."""
 REGISTRATIONS: Final = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"})
@@ -56,9 +55,14 @@ PROPERTIES: Final = {
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """A step of one side: its outcome, and the codes of its answer."""
+    """A step of one side: the API and the version, its outcome, and the codes of its answer.
+
+    Whether it ``was_forwarded`` says if it was sent in an Envelope.
+    """
 
     api: str
+    version: int
+    was_forwarded: bool
     outcome: Outcome
     codes: tuple[int, ...]
 
@@ -126,10 +130,8 @@ class Side:
         """Send a step, and read what was written for it."""
         message = step.message(self.known)
         api, newest = api_name(message.API_KEY), CONTROLLER_APIS[message.API_KEY].max_version
+        asked_version = newest if step.version is None else step.version
         sent, version = step.sent(self.known, newest)
-        inner = (
-            None if sent is message else (message.API_KEY, newest if step.version is None else step.version)
-        )
         answer: Form = CLOSED
         try:
             response: Message = self._client.call(sent, version, response_class(sent.API_KEY))
@@ -138,12 +140,13 @@ class Side:
             self._client = WireClient(self._controller.port, client_id="judge")
             records = self._read()
         else:
-            response, inner_version = opened(response, inner)
+            response, version = opened(response, version, (message.API_KEY, asked_version))
             self._remember(step, response)
             records = self._read()
-            answer = form_of(response, version if inner_version is None else inner_version, self.known)
+            answer = form_of(response, version, self.known)
         self._settle(records)
-        return Answered(api, Outcome(answer, records), tuple(codes_in(answer)))
+        outcome = Outcome(answer, records)
+        return Answered(api, asked_version, step.user is not None, outcome, tuple(codes_in(answer)))
 
     def _settle(self, records: Sequence[Form]) -> None:
         """Let happen what would happen before the next step, as brokers send heartbeats all the time.
@@ -178,7 +181,7 @@ class Side:
                 if batch.header.next_offset > end_offset or batch.header.base_offset < known.next_offset:
                     continue
                 if batch.header.is_control:
-                    known.next_offset = batch.header.next_offset
+                    known.take_control_batch(batch)
                     continue
                 for record in iter_records(batch):
                     message, version = decode_metadata_record(record.value)
@@ -200,20 +203,26 @@ class Pair(NamedTuple):
 
 @contextmanager
 def fresh_pair(
-    tools: ToolServer, our_properties: Mapping[str, str] | None = None, release: str | None = None
+    tools: ToolServer,
+    *,
+    properties: Mapping[str, str | None] = {},
+    our_properties: Mapping[str, str] = {},
+    release: str | None = None,
 ) -> Iterator[Pair]:
-    """Start both controllers on new folders; ours may have other properties, to see that it differs. With a
-    ``release`` their metadata.version is that of this release, and their voters are static.
+    """Start both controllers on new folders. Both have these ``properties``, but for those that are None.
 
-    Afterwards they are killed: nothing of theirs is needed.
+    Ours may have others, to see that it differs. With a ``release`` their metadata.version is that of this
+    release, and their voters are static. Afterwards they are killed: nothing of theirs is needed.
     """
     cluster_id = random_cluster_id()
+    wanted = {**PROPERTIES, **properties}
+    shared = {key: value for key, value in wanted.items() if value is not None}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="kraft-wire-judge-")))
         space = stack.enter_context(Workspace(folder / "ours"))
-        ours = OurController(space, CONTROLLER_ID, {**PROPERTIES, **(our_properties or {})})
+        ours = OurController(space, CONTROLLER_ID, {**shared, **our_properties})
         space = stack.enter_context(Workspace(folder / "java"))
-        java = JvmController(space, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, PROPERTIES)
+        java = JvmController(space, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, shared)
         for node in (ours, java):
             _format(node, cluster_id, release)
             node.start()

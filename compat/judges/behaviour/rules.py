@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from compat.judges.behaviour.forms import Form, in_one_order, text_of_form, without
+from compat.judges.behaviour.forms import Form, in_one_order, text_of_form, with_each_object, without
+from compat.judges.behaviour.known import CONTROLLER_ID
+from compat.judges.behaviour.quorum_steps import DescribeQuorum, QuorumStep
 from compat.judges.behaviour.steps import (
     AnyStep,
     ApiVersions,
@@ -19,6 +21,8 @@ from compat.judges.behaviour.steps import (
     CreateTopics,
     DescribeCluster,
     DescribeConfigs,
+    DescribeScram,
+    DescribeTokens,
 )
 from kraft_wire.configs.own_keys import PREFIX
 
@@ -97,30 +101,75 @@ _OWN_KEYS: Final = frozenset(
 )
 
 
-def _without_own_values(form: Form) -> Form:
-    if isinstance(form, dict):
-        named = form.get("name") in _OWN_KEYS
-        return {
-            key: "its own" if named and key == "value" else _without_own_values(each)
-            for key, each in form.items()
-        }
-    if isinstance(form, list):
-        return [_without_own_values(each) for each in form]
-    return form
+def _hide(name: str, is_its_own: Callable[[Form], bool]) -> Callable[[Outcome], Outcome]:
+    """Hide a field of the answer's objects that are as ``is_its_own`` says."""
+
+    def change(outcome: Outcome) -> Outcome:
+        hidden = with_each_object(
+            outcome.answer, lambda each: {**each, name: "its own"} if is_its_own(each) else each
+        )
+        return Outcome(hidden, outcome.records)
+
+    return change
 
 
-def _drop_own_values(outcome: Outcome) -> Outcome:
-    return Outcome(_without_own_values(outcome.answer), outcome.records)
+def _has_a_text(form: Form) -> bool:
+    return bool(form.get("documentation"))
+
+
+def _is_of_this_node(form: Form) -> bool:
+    return "value" in form and form.get("name") in _OWN_KEYS
 
 
 def _drop_own_address(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, DescribeCluster):
+    if not isinstance(step, DescribeCluster | QuorumStep):
         return ours, java
     return _drop("host", "port")(ours), _drop("host", "port")(java)
 
 
+def _drop_progress(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+    """The logs are equal in their records, but not in their batches and the records of each one's start."""
+    if not isinstance(step, DescribeQuorum):
+        return ours, java
+    drop = _drop("highWatermark", "logEndOffset", "lastFetchTimestamp", "lastCaughtUpTimestamp")
+    return drop(ours), drop(java)
+
+
+def _drop_unanswered(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+    is_unanswered = isinstance(step, DescribeScram | DescribeTokens)
+    return (ours, Outcome(ours.answer)) if is_unanswered and not java.records else (ours, java)
+
+
+def _drop_placement(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+    if not isinstance(step, CreateTopics) or not step.is_placed_by_chance:
+        return ours, java
+    return _without_brokers(ours), _without_brokers(java)
+
+
+def _without_brokers(outcome: Outcome) -> Outcome:
+    """Keep how many brokers there are, and whether the first replica leads."""
+    return Outcome(outcome.answer, tuple(map(_counted, outcome.records)))
+
+
+def _counted(record: Form) -> Form:
+    data = record["data"]
+    if "replicas" not in data:
+        return record
+    counts = {
+        "replicas": len(set(data["replicas"])),
+        "isr": len(set(data["isr"])),
+        "leader": data["leader"] == data["isr"][0],
+        "directories": len(data.get("directories", ())),
+    }
+    return {**record, "data": {**data, **counts}}
+
+
 def _drop_own_registration(outcome: Outcome) -> Outcome:
-    kept = (record for record in outcome.records if record["name"] != "RegisterControllerRecord")
+    kept = (
+        record
+        for record in outcome.records
+        if record["name"] != "RegisterControllerRecord" or record["data"]["controllerId"] != CONTROLLER_ID
+    )
     return Outcome(outcome.answer, tuple(kept))
 
 
@@ -147,14 +196,14 @@ def _drop_own_keys(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome
     return Outcome({**ours.answer, "results": results}, ours.records), java
 
 
-_ONLY_OURS: Final = frozenset({0, 2, 3, 10003, 10004})
+ONLY_OURS: Final = frozenset({0, 2, 3, 10003, 10004})
 _ONLY_JAVAS: Final = frozenset({17, 29, 30, 31, 36})
 
 
 def _drop_other_apis(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
     if not isinstance(step, ApiVersions):
         return ours, java
-    return _without_apis(ours, _ONLY_OURS), _without_apis(java, _ONLY_JAVAS)
+    return _without_apis(ours, ONLY_OURS), _without_apis(java, _ONLY_JAVAS)
 
 
 def _without_apis(outcome: Outcome, dropped: Container[int]) -> Outcome:
@@ -164,8 +213,8 @@ def _without_apis(outcome: Outcome, dropped: Container[int]) -> Outcome:
 
 RULES: Final = (
     Rule("texts", "error messages are ours", _on_both(_drop("errorMessage", "topicConfigErrorMessage"))),
-    Rule("documentation", "Kafka's texts about its keys are Kafka's", _on_both(_drop("documentation"))),
-    Rule("folders", "each has its own folder and addresses", _on_both(_drop_own_values)),
+    Rule("documentation", "the texts about keys are ours", _on_both(_hide("documentation", _has_a_text))),
+    Rule("folders", "each has its own folder and addresses", _on_both(_hide("value", _is_of_this_node))),
     Rule("addresses", "each has its own address", _drop_own_address),
     Rule("registration", "each registers itself in its own time", _on_both(_drop_own_registration)),
     Rule(
@@ -193,6 +242,9 @@ RULES: Final = (
         "tokens' ids are chance, and their HMACs follow from them",
         _on_both(_drop("tokenId", "hmac")),
     ),
+    Rule("progress", "the logs began with different batches", _drop_progress),
+    Rule("unanswered", "Java's controller advertises two APIs and fails in them", _drop_unanswered),
+    Rule("placement", "replicas that the controller places are chance", _drop_placement),
     Rule("keys of ours", "Java has none of our keys", _drop_own_keys),
     Rule(
         "epoch of features",

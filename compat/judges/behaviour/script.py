@@ -5,10 +5,24 @@ What is drawn doesn't depend on answers. A step is valid only mostly: whether it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
+from compat.judges.behaviour.quorum_steps import (
+    AddVoter,
+    BeginEpoch,
+    DescribeQuorum,
+    EndEpoch,
+    Fault,
+    Fetch,
+    FetchSnapshot,
+    RegisterController,
+    RemoveVoter,
+    UpdateVoter,
+    Vote,
+)
+from compat.judges.behaviour.step import Place, Replicas
 from compat.judges.behaviour.steps import (
     AllocateProducerIds,
     AlterConfigs,
@@ -26,17 +40,17 @@ from compat.judges.behaviour.steps import (
     DeleteTopics,
     DescribeCluster,
     DescribeConfigs,
+    DescribeScram,
+    DescribeTokens,
     ElectLeaders,
     ExpireToken,
     ListReassignments,
     Move,
     NewTopic,
-    Place,
     Reassign,
     Register,
     RenewToken,
     ReplaceConfigs,
-    Replicas,
     Script,
     Unregister,
     UnregisterController,
@@ -104,10 +118,28 @@ FEATURES: Final = {
     "no.such.feature": (1,),
 }
 
+Properties = Mapping[str, str | None]
+"""Keys of a properties file. None: a key isn't there."""
+FAULTS: Final[tuple[Fault, ...]] = ("cluster", "topic", "partition", "old epoch", "new epoch", "none")
+
 
 def draw(seed: int, steps: int) -> Script:
-    """Return a script of so many steps. It begins with brokers and a topic."""
+    """Return a script of so many steps. It begins with brokers and a topic.
+
+    It ends with a topic whose replicas the controller places: from there on, the two clusters differ.
+    """
     return _Draft(Random(seed)).steps(steps)
+
+
+def properties_of(seed: int) -> Properties:
+    """Return what the controllers of a script have in their files: one in four lacks something."""
+    match seed % 8:
+        case 3:
+            return {"delete.topic.enable": "false"}
+        case 7:
+            return {"delegation.token.secret.key": None}
+        case _:
+            return {}
 
 
 class _Draft:
@@ -142,7 +174,10 @@ class _Draft:
             (self._update_features, 4),
             (self._allocate, 2),
             (self._describe_cluster, 1),
+            (self._describe_unanswered, 1),
             (self._api_versions, 1),
+            (self._register_controller, 2),
+            (self._ask_quorum, 6),
         ]
 
     def steps(self, count: int) -> Script:
@@ -151,8 +186,8 @@ class _Draft:
             first += [Register(broker=broker, dirs=(0, 1)), Beat(broker=broker)]
         first.append(CreateTopics(topics=(self._topic("t0"),)))
         kinds, weights = zip(*self._kinds, strict=True)
-        drawn = [kind() for kind in self._chance.choices(kinds, weights, k=max(0, count - len(first)))]
-        return tuple((first + drawn)[:count])
+        drawn = [kind() for kind in self._chance.choices(kinds, weights, k=max(0, count - len(first) - 1))]
+        return (*[*first, *drawn][: count - 1], self._placed_by_chance())
 
     # Chance.
 
@@ -184,10 +219,14 @@ class _Draft:
             chosen.append(chosen[0])
         return () if self._rarely(0.02) else tuple(chosen)
 
+    def _version(self, oldest: int, newest: int) -> int | None:
+        """Return the version of a request, mostly the newest."""
+        return self._chance.randint(oldest, newest) if self._rarely(0.3) else None
+
     # Brokers.
 
     def _register(self) -> AnyStep:
-        broker = self._chance.choice(BROKERS)
+        broker, version = self._chance.choice(BROKERS), self._version(0, 4)
         if self._often(0.4):
             self._incarnations[broker] += 1
         return Register(
@@ -200,18 +239,23 @@ class _Draft:
             without=self._chance.choice(tuple(FEATURES)) if self._rarely() else "",
             most=self._chance.choice((33, 25, 20)) if self._rarely() else None,
             wrong_cluster=self._rarely(0.03),
-            zookeeper=self._rarely(0.03),
+            zookeeper=version != 0 and self._rarely(0.03),
+            version=version,
         )
 
     def _beat(self) -> AnyStep:
+        version = self._version(0, 2)
         return Beat(
             broker=self._broker(),
             fence=self._rarely(0.12),
             stop=self._rarely(0.08),
             is_behind=self._rarely(),
             is_stale=self._rarely(),
-            offline=tuple(self._chance.sample(DIRS, 1)) if self._rarely(0.1) else (),
-            cordoned=tuple(self._chance.sample(DIRS, 1)) if self._rarely(0.05) else None,
+            offline=tuple(self._chance.sample(DIRS, 1)) if version != 0 and self._rarely(0.1) else (),
+            cordoned=tuple(self._chance.sample(DIRS, 1))
+            if version in (None, 2) and self._rarely(0.05)
+            else None,
+            version=version,
         )
 
     def _unregister(self) -> AnyStep:
@@ -249,15 +293,22 @@ class _Draft:
             topics.append(
                 self._topic(self._chance.choice((*TOPICS, "bad name", "__cluster_metadata", "t.0", "t_0")))
             )
+        is_only_validated = self._rarely(0.15)
         if self._rarely(0.1):
             topics = [NewTopic(name, partitions=self._chance.choice((0, -2, 10_001)), factor=1)]
+        elif is_only_validated:
+            topics = [NewTopic(name, partitions=3, factor=self._chance.choice((1, 2, 3, 4, 5, 0)))]
         return CreateTopics(
             topics=tuple(topics),
-            validate_only=self._rarely(0.15),
-            version=self._chance.randint(2, 7) if self._rarely(0.3) else None,
+            validate_only=is_only_validated,
+            version=self._version(2, 7),
             timeout_ms=0 if self._rarely(0.03) else 30_000,
             user=self._chance.choice(USERS) if self._rarely(0.2) else None,
         )
+
+    def _placed_by_chance(self) -> AnyStep:
+        count, factor = self._chance.randint(1, 8), self._chance.randint(1, 4)
+        return CreateTopics(topics=(NewTopic("placed", partitions=count, factor=factor),))
 
     def _delete_topics(self) -> AnyStep:
         name = self._name()
@@ -280,7 +331,7 @@ class _Draft:
             count=count,
             assignments=tuple(self._replicas(self._chance.randint(1, 3)) for _ in range(max(given, 0))),
             validate_only=self._rarely(0.15),
-            version=self._chance.randint(0, 3) if self._rarely(0.3) else None,
+            version=self._version(0, 3),
             timeout_ms=0 if self._rarely(0.03) else 30_000,
         )
 
@@ -303,10 +354,11 @@ class _Draft:
         )
 
     def _elect(self) -> AnyStep:
+        unclean = self._often(0.4)
         return ElectLeaders(
             partitions=None if self._rarely(0.3) else self._places(),
-            unclean=self._often(0.4),
-            version=self._chance.choice((1, 2)),
+            unclean=unclean,
+            version=None if self._often(0.5) else (1 if unclean else self._chance.choice((0, 1))),
             timeout_ms=0 if self._rarely(0.03) else 30_000,
         )
 
@@ -316,9 +368,11 @@ class _Draft:
             for _ in range(self._chance.choice((1, 1, 2)))
         ]
         once = {(move.topic, move.partition): move for move in moves}
+        version = self._version(0, 1)
         return Reassign(
             moves=tuple(once.values()),
-            keeps_factor=self._rarely(0.1),
+            keeps_factor=version != 0 and self._rarely(0.1),
+            version=version,
             timeout_ms=0 if self._rarely(0.03) else 30_000,
         )
 
@@ -359,6 +413,7 @@ class _Draft:
             name=name,
             changes=tuple(changes),
             validate_only=self._rarely(0.1),
+            version=self._version(0, 1),
             user=self._chance.choice(USERS) if self._rarely(0.3) else None,
         )
 
@@ -370,17 +425,19 @@ class _Draft:
             name=name,
             values=tuple((key, self._value(values[key])) for key in keys),
             validate_only=self._rarely(0.1),
-            version=self._chance.randint(0, 2) if self._rarely(0.3) else None,
+            version=self._version(0, 2),
         )
 
     def _describe_configs(self) -> AnyStep:
         kind, name, values = self._resource()
+        version = self._version(1, 4)
         return DescribeConfigs(
             kind=kind,
             name=name,
             keys=tuple(self._chance.sample(list(values), 2)) if self._rarely(0.3) else None,
             synonyms=self._often(0.5),
-            documentation=self._rarely(0.1),
+            documentation=version in (None, 3, 4) and self._rarely(0.1),
+            version=version,
         )
 
     def _alter_quotas(self) -> AnyStep:
@@ -404,7 +461,9 @@ class _Draft:
         values = tuple(
             (key, None if self._rarely(0.25) else self._chance.choice(QUOTA_VALUES[key])) for key in keys
         )
-        return AlterQuotas(entity=entity, values=values, validate_only=self._rarely(0.1))
+        return AlterQuotas(
+            entity=entity, values=values, validate_only=self._rarely(0.1), version=self._version(0, 1)
+        )
 
     def _alter_scram(self) -> AnyStep:
         def user() -> str:
@@ -425,9 +484,11 @@ class _Draft:
 
     def _create_token(self) -> AnyStep:
         self._tokens += 1
+        version = self._version(1, 3)
         return CreateToken(
             user=self._chance.choice(USERS) if self._often() else None,
-            owner=self._chance.choice(USERS) if self._rarely(0.2) else None,
+            owner=self._chance.choice(USERS) if version in (None, 3) and self._rarely(0.2) else None,
+            version=version,
             renewers=(self._chance.choice(USERS),) if self._rarely(0.3) else (),
             lifetime_ms=self._chance.choice((-1, 3_600_000, 0)) if self._rarely(0.4) else -1,
         )
@@ -437,11 +498,13 @@ class _Draft:
 
     def _renew_token(self) -> AnyStep:
         user = self._chance.choice(USERS) if self._often() else None
-        return RenewToken(token=self._token(), period_ms=self._chance.choice((-1, 1000, 0)), user=user)
+        period_ms = self._chance.choice((-1, 1000, 0))
+        return RenewToken(token=self._token(), period_ms=period_ms, user=user, version=self._version(1, 2))
 
     def _expire_token(self) -> AnyStep:
         user = self._chance.choice(USERS) if self._often() else None
-        return ExpireToken(token=self._token(), period_ms=self._chance.choice((-1, 5000)), user=user)
+        period_ms = self._chance.choice((-1, 5000))
+        return ExpireToken(token=self._token(), period_ms=period_ms, user=user, version=self._version(1, 2))
 
     # The cluster.
 
@@ -458,7 +521,7 @@ class _Draft:
                 for name in names
             ),
             validate_only=self._rarely(0.2),
-            version=self._chance.randint(0, 2) if self._rarely(0.3) else None,
+            version=self._version(0, 2),
         )
 
     def _describe_cluster(self) -> AnyStep:
@@ -467,3 +530,52 @@ class _Draft:
 
     def _api_versions(self) -> AnyStep:
         return ApiVersions(name="" if self._rarely(0.2) else "judge", version=self._chance.randint(0, 5))
+
+    def _describe_unanswered(self) -> AnyStep:
+        return DescribeScram() if self._often(0.5) else DescribeTokens(version=self._version(1, 3))
+
+    # The quorum.
+
+    def _register_controller(self) -> AnyStep:
+        return RegisterController(
+            controller=self._chance.choice((101, 102)),
+            incarnation=self._chance.randint(1, 2),
+            most=25 if self._rarely() else None,
+        )
+
+    def _ask_quorum(self) -> AnyStep:
+        fault: Fault = self._chance.choice(FAULTS)
+        match self._chance.randrange(9):
+            case 0:
+                return self._vote(fault)
+            case 1:
+                return BeginEpoch(fault=_not_above(fault), version=self._version(0, 1))
+            case 2:
+                return EndEpoch(fault=_not_above(fault), version=self._version(0, 1))
+            case 3:
+                return Fetch(fault=fault, version=self._version(13, 18))
+            case 4:
+                return FetchSnapshot(fault=fault, version=self._version(0, 1))
+            case 5:
+                return AddVoter(fault=fault, has_listener=self._often(), version=self._version(0, 1))
+            case 6:
+                return RemoveVoter(fault=fault, is_there=self._often(0.5))
+            case 7:
+                return UpdateVoter(fault=fault, has_listener=self._often())
+            case _:
+                return DescribeQuorum(fault=fault, version=self._version(0, 2))
+
+    def _vote(self, fault: Fault) -> AnyStep:
+        version = self._version(0, 2)
+        return Vote(
+            fault=_not_above(fault),
+            is_pre_vote=version in (None, 2) and self._often(0.5),
+            last_epoch=self._chance.choice((0, 1, 9, -1)),
+            last_offset=self._chance.choice((0, 10_000, -1)),
+            version=version,
+        )
+
+
+def _not_above(fault: Fault) -> Fault:
+    """Java's leader steps down for any higher epoch; ours only for a voter's."""
+    return "old epoch" if fault == "new epoch" else fault

@@ -10,14 +10,15 @@ from collections.abc import Collection, Sequence
 
 from compat.judges.behaviour.forms import Form
 from compat.judges.behaviour.known import Known
+from compat.judges.behaviour.step import uuid_of
 from compat.judges.behaviour.steps import (
     AnyStep,
     Beat,
+    CreateTopics,
     Reassign,
     Register,
     Unregister,
     UpdateFeatures,
-    uuid_of,
 )
 from kraft_wire.protocol.errors import ErrorCode
 
@@ -40,6 +41,8 @@ def why_over(step: AnyStep, javas_codes: Collection[int], javas_records: Sequenc
     """Return the reason for which a script ends with a step; None if it goes on."""
     if isinstance(step, Register | Unregister | Beat) and ErrorCode.UNKNOWN_SERVER_ERROR in javas_codes:
         return "Java's controller fails where a topic with an empty ISR or a cleared ELR was deleted"
+    if isinstance(step, CreateTopics) and step.is_placed_by_chance and javas_records:
+        return "replicas are placed by chance"
     if any(map(_keeps_removed_in_elr, javas_records)):
         return "a replica that is removed isn't an eligible leader any more; in Java it stays one"
     return None

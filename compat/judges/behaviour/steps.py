@@ -1,4 +1,4 @@
-"""The steps of a script: requests whose ids and epochs are filled in by each side.
+"""The steps of a script, but for those about the quorum.
 
 A step is a value that can be written as JSON, so that a script that fails can be kept and played again.
 """
@@ -11,7 +11,8 @@ from typing import Final, Literal
 import msgspec
 
 from compat.judges.behaviour.known import Known
-from kraft_wire.controller.forwarding.envelope import encode_principal
+from compat.judges.behaviour.quorum_steps import QuorumStep
+from compat.judges.behaviour.step import TIMEOUT_MS, Place, Replicas, Step, directory, uuid_of
 from kraft_wire.metadata.features.supported import supported_ranges
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import alter_client_quotas_request as quotas
@@ -37,55 +38,20 @@ from kraft_wire.protocol.messages.create_delegation_token_request import (
     CreateDelegationTokenRequest,
 )
 from kraft_wire.protocol.messages.describe_cluster_request import DescribeClusterRequest
-from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
+from kraft_wire.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
+from kraft_wire.protocol.messages.describe_user_scram_credentials_request import (
+    DescribeUserScramCredentialsRequest,
+)
 from kraft_wire.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
 from kraft_wire.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from kraft_wire.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from kraft_wire.protocol.messages.unregister_controller_request import UnregisterControllerRequest
-from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.security.principal import Principal
-from kraft_wire.wire.headers import encode_request
 
 CAUGHT_UP: Final = 2**40
-TIMEOUT_MS: Final = 30_000
+FIRST_WITH_OWNER: Final = 3
+"""Since this version of CreateDelegationToken the owner is named."""
 CONTROLLER_LISTENER: Final = 2
 """DescribeCluster's endpoint type of controllers."""
-
-Place = tuple[str, int]
-"""A topic and a partition."""
-Replicas = tuple[int, ...]
-
-
-def uuid_of(kind: int, first: int, second: int = 0) -> Uuid:
-    """Return an id that both sides get."""
-    return Uuid(b"judge" + bytes([kind, first, second % 256]) + bytes([64 + kind]) * 8)
-
-
-def directory(broker: int, number: int) -> Uuid:
-    """Return the id of a broker's log directory."""
-    return uuid_of(1, broker, number)
-
-
-class Step(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
-    """A request. With ``user`` it comes in an Envelope, as a broker's client of that name has sent it.
-    ``version`` is the one that the client uses; None is the newest that controllers serve."""
-
-    version: int | None = None
-    user: str | None = None
-
-    def message(self, known: Known) -> Message:
-        """Return the request."""
-        raise NotImplementedError
-
-    def sent(self, known: Known, newest: int) -> tuple[Message, int]:
-        """Return what is sent, and its version."""
-        message = self.message(known)
-        version = newest if self.version is None else self.version
-        if self.user is None:
-            return message, version
-        inner = encode_request(message.API_KEY, version, 7, "judge", message)
-        principal = encode_principal(Principal(name=self.user))
-        return EnvelopeRequest(inner, principal, bytes([127, 0, 0, 1])), 0
 
 
 # Brokers.
@@ -213,6 +179,11 @@ class CreateTopics(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True
     topics: tuple[NewTopic, ...]
     validate_only: bool = False
     timeout_ms: int = TIMEOUT_MS
+
+    @property
+    def is_placed_by_chance(self) -> bool:
+        """Whether the controller chooses brokers, if nothing is wrong."""
+        return any(not topic.assignments for topic in self.topics)
 
     def message(self, known: Known) -> Message:
         creatable = [topic.creatable() for topic in self.topics]
@@ -466,6 +437,13 @@ class AlterScram(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
         )
 
 
+class DescribeScram(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+    """Ask for the credentials of all users."""
+
+    def message(self, known: Known) -> Message:
+        return DescribeUserScramCredentialsRequest(None)
+
+
 class CreateToken(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
     """Make a delegation token for the user, or for another owner."""
 
@@ -474,10 +452,13 @@ class CreateToken(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True)
     lifetime_ms: int = -1
 
     def message(self, known: Known) -> Message:
+        renewers = [CreatableRenewers("User", name) for name in self.renewers]
+        if self.version is not None and self.version < FIRST_WITH_OWNER:
+            return CreateDelegationTokenRequest(renewers=renewers, max_lifetime_ms=self.lifetime_ms)
         return CreateDelegationTokenRequest(
             owner_principal_type=None if self.owner is None else "User",
             owner_principal_name=self.owner,
-            renewers=[CreatableRenewers("User", name) for name in self.renewers],
+            renewers=renewers,
             max_lifetime_ms=self.lifetime_ms,
         )
 
@@ -500,6 +481,13 @@ class ExpireToken(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True)
 
     def message(self, known: Known) -> Message:
         return ExpireDelegationTokenRequest(known.hmac(self.token), self.period_ms)
+
+
+class DescribeTokens(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+    """Ask for all tokens."""
+
+    def message(self, known: Known) -> Message:
+        return DescribeDelegationTokenRequest(None)
 
 
 # The cluster.
@@ -563,7 +551,10 @@ AnyStep = (
     | ExpireToken
     | UpdateFeatures
     | DescribeCluster
+    | DescribeScram
+    | DescribeTokens
     | ApiVersions
+    | QuorumStep
 )
 Script = tuple[AnyStep, ...]
 
