@@ -1,4 +1,5 @@
-"""Log what clients do wrong, but not each time: clients that try again and again must not fill the log."""
+"""Log what clients and peers do wrong, but not each time: those who try again and again, or have us try, must
+not fill the log."""
 
 from __future__ import annotations
 
@@ -97,5 +98,33 @@ class Mistakes:
 
     def _add(self, event: str, **fields: object) -> None:
         if count := self._limit.add(trio.current_time()):
-            left_out = {"left_out": count - 1} if count > 1 else {}
-            log.warning(event, **fields, **left_out)
+            log.warning(event, **fields, **_left_out(count))
+
+
+class PeerLosses:
+    """The connections to other controllers that were lost, or dropped for a bad response. Anybody can have a
+    leader ask at an address, so there may be many."""
+
+    def __init__(self) -> None:
+        self._limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
+
+    def lost(self, peer: str, error: str) -> None:
+        """Count a connection that was lost, and log it if it is time."""
+        if count := self._limit.add(trio.current_time()):
+            log.info("peer connection lost", peer=peer, error=error, **_left_out(count))
+
+    def dropped(self, peer: str, api: str, error: str) -> None:
+        """Count a connection that was dropped for a bad response, and log it if it is time."""
+        if count := self._limit.add(trio.current_time()):
+            log.warning(
+                "peer connection dropped",
+                peer=peer,
+                reason="bad response",
+                api=api,
+                error=error,
+                **_left_out(count),
+            )
+
+
+def _left_out(count: int) -> dict[str, int]:
+    return {"left_out": count - 1} if count > 1 else {}

@@ -21,6 +21,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.raft.events import Failure
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.network.complaints import PeerLosses
 from kraft_wire.server.network.receiver import receive
 from kraft_wire.wire.address import MAX_PORT, Address
 from kraft_wire.wire.client_side import ClientSide, Event, Ready, Response, ToSend
@@ -65,9 +66,11 @@ class PeerConnection:
         unreachable: Callable[[PeerConnection, str], None],
         dialect: Dialect | None = None,
         traffic: Traffic | None = None,
+        losses: PeerLosses | None = None,
     ) -> None:
         self.address = address
         self._traffic = Traffic() if traffic is None else traffic
+        self._losses = PeerLosses() if losses is None else losses
         self._answered = answered
         self._failed = failed
         self._unreachable = unreachable
@@ -193,17 +196,11 @@ class PeerConnection:
 
     def _ended_by(self, error: Exception) -> Failure:
         if not isinstance(error, ProtocolError):
-            log.info("peer connection lost", peer=str(self.address), error=_reason(error))
+            self._losses.lost(str(self.address), _reason(error))
             self._unreachable(self, _reason(error))
             return Failure.LOST
         due = self._wire.due_api_key
-        log.warning(
-            "peer connection dropped",
-            peer=str(self.address),
-            reason="bad response",
-            api="none" if due is None else api_name(due),
-            error=str(error),
-        )
+        self._losses.dropped(str(self.address), "none" if due is None else api_name(due), str(error))
         return Failure.GARBLED
 
     # Requests.

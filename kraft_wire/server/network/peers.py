@@ -19,6 +19,7 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.membership.voters import Peer
 from kraft_wire.raft.outgoing import Lane, lane_of
+from kraft_wire.server.network.complaints import PeerLosses
 from kraft_wire.server.network.host_names import look_up_for_stranger
 from kraft_wire.server.network.peer_connection import PeerConnection
 from kraft_wire.wire.address import Address
@@ -31,7 +32,7 @@ WARM_AGAIN_S: Final = 1.0
 
 MOST_STRANGERS: Final = 8
 """The most connections to strangers. The raft core asks one newcomer and four alleged leaders at a time, and
-seldom a voter that has moved."""
+at two addresses for each voter that is said to have moved."""
 
 STRANGER_PATIENCE_S: Final = 10.0
 """After this time without an answer a stranger's connection is closed: nobody may wait for it any more."""
@@ -75,6 +76,7 @@ class Peers:
         self._max_frame_bytes = max_frame_bytes
         self._dialect = dialect
         self.traffic = Traffic()
+        self._losses = PeerLosses()
         self._nursery: trio.Nursery | None = None
         self._connections: dict[Line, PeerConnection] = {}
         self._open: dict[PeerConnection, Line] = {}
@@ -157,6 +159,7 @@ class Peers:
             self._note_unreachable,
             self._dialect,
             self.traffic,
+            self._losses,
         )
         self._connections[line] = connection
         self._open[connection] = line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack
 
 import pytest
@@ -10,7 +11,9 @@ import trio
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.raft.events import Failure
 from kraft_wire.raft.membership.voters import Peer
+from kraft_wire.server.network import complaints
 from kraft_wire.server.network import peers as peers_module
+from kraft_wire.server.network.complaints import MOST_MISTAKES
 from kraft_wire.server.network.peers import MOST_STRANGERS
 from tests.server.network.outgoing import fetch, running, vote, vote_answer
 from tests.server.network.scripted_peer import GIVE_UP_S, OURS, listening
@@ -110,6 +113,21 @@ async def test_the_oldest_stranger_makes_room_for_another_and_known_peers_keep_t
         await known.answer(await known.receive(), vote_answer(5))
         assert await reports.epoch_of(100) == 5
         assert reports.ids == [0, 1, 100]
+
+
+async def test_strangers_that_are_lost_all_the_time_do_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(complaints, "MISTAKE_INTERVAL_S", 1000.0)
+    caplog.set_level(logging.INFO)
+    async with listening() as stranger, running() as (peers, reports):
+        peers.know([])
+        for number in range(MOST_MISTAKES + 10):
+            peers.send(number, stranger.peer, vote())
+            await (await stranger.connected()).stream.aclose()
+            assert await reports.of(number) is Failure.LOST
+    lost = [record for record in caplog.records if record.message.startswith("peer connection lost")]
+    assert len(lost) == MOST_MISTAKES
 
 
 async def test_no_more_strangers_are_connected_if_they_are_asked_at_once() -> None:
