@@ -134,7 +134,7 @@ def outcomes_of_silence(pair: Pair, silent: int, others: Sequence[int]) -> list[
     Returns what each has written.
     """
     written: list[list[Form]] = [[] for _ in pair]
-    steps = [DescribeCluster(version=1), *(Beat(broker=other) for other in others)]
+    steps: list[AnyStep] = [DescribeCluster(version=1), *(Beat(broker=other) for other in others)]
 
     def is_fenced(side: Side) -> bool:
         broker = side.known.state.brokers.get(silent)

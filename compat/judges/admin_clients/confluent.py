@@ -94,7 +94,7 @@ def _until_deleted(admin: AdminClient) -> str:
 
 def _configs(admin: AdminClient, said: Transcript) -> None:
     policy, retention = "cleanup.policy", "retention.ms"
-    changes = [
+    changes: list[tuple[str, list[tuple[str, str | None, AlterConfigOpType]]]] = [
         ("append", [(policy, "compact", AlterConfigOpType.APPEND)]),
         ("set", [(retention, "5000", AlterConfigOpType.SET)]),
         ("set wrongly", [(retention, "soon", AlterConfigOpType.SET)]),
@@ -149,14 +149,16 @@ def _users(admin: AdminClient, said: Transcript) -> None:
     said.note("too few rounds", _result(alter([UserScramCredentialUpsertion("bob", few, b"secret")])))
     wait_until(lambda: _users_of(admin), "the broker to know the user")
     said.lines.append(f"users: {_users_of(admin)}")
-    said.note("nobody", _result(admin.describe_user_scram_credentials(["nobody"])))
+    nobody: Any = admin.describe_user_scram_credentials(["nobody"])
+    said.note("nobody", _result(nobody))
     deletion = UserScramCredentialDeletion("ann", ScramMechanism.SCRAM_SHA_256)
     said.note("user deleted", _result(alter([deletion])))
     said.note("user deleted again", lambda: _deleted_again(admin, deletion))
 
 
 def _users_of(admin: AdminClient) -> list[str]:
-    found = admin.describe_user_scram_credentials().result(PATIENCE_S)
+    everybody: Any = admin.describe_user_scram_credentials()
+    found = everybody.result(PATIENCE_S)
     return [
         f"{name} {info.mechanism.name} {info.iterations}"
         for name, description in sorted(found.items())

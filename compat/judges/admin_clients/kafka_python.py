@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from compat.harness.waiting import wait_until
@@ -98,10 +99,8 @@ def _reassignments(admin: Any, said: Transcript) -> None:
     move("nothing to cancel", {first: None})
     wait_until(lambda: _partitions(admin)[0]["replica_nodes"] == [2], "the brokers to know of the move")
     for kind in (0, 1):
-        said.note(
-            f"election {kind}",
-            lambda kind=kind: admin.elect_leaders(kind, {NAME: [0, 9]}, raise_errors=False),
-        )
+        elect = partial(admin.elect_leaders, kind, {NAME: [0, 9]}, raise_errors=False)
+        said.note(f"election {kind}", elect)
 
 
 def _names(outcomes: dict[Any, Any]) -> list[str]:
@@ -126,15 +125,13 @@ def _features(admin: Any, said: Transcript) -> None:
     updates = [("group.version", 0), ("group.version", 1), ("no.such.version", 1)]
     for name, level in updates:
         kind = "SAFE_DOWNGRADE" if level == 0 else "UPGRADE"
-        said.note(
-            f"{name} to {level}",
-            lambda name=name, level=level, kind=kind: _outline(admin.update_features({name: (kind, level)})),
-        )
+        said.note(f"{name} to {level}", partial(_updated, admin, {name: (kind, level)}))
 
 
-def _outline(updated: dict[str, Any]) -> list[str]:
+def _updated(admin: Any, updates: dict[str, tuple[str, int]]) -> list[str]:
     """Error messages are each controller's own."""
-    return [f"{name} {'done' if outcome == 'OK' else 'refused'}" for name, outcome in updated.items()]
+    outcomes = admin.update_features(updates)
+    return [f"{name} {'done' if outcome == 'OK' else 'refused'}" for name, outcome in outcomes.items()]
 
 
 def _acls(admin: Any, said: Transcript) -> None:

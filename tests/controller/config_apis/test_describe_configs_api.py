@@ -259,7 +259,7 @@ def test_the_documentation_of_a_key_is_returned_to_who_asks_for_it(
 ) -> None:
     if is_set or (kind, name) == (BROKER, ""):
         set_config(harness, kind, name, key, "7")
-    resource = DescribeConfigsResource(kind, name, [key])
+    resource = DescribeConfigsResource(kind, name, (key,))
     request = DescribeConfigsRequest([resource], include_documentation=True)
     (result,) = harness.run(describe_configs, request, 4, DescribeConfigsResponse).results
     (found,) = result.configs
