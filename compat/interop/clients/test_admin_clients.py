@@ -36,6 +36,7 @@ def clusters(tool_server: ToolServer, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.parametrize(
     ("administer", "least_steps"),
     [(confluent.administer, 40), (kafka_python.administer, 30), (aio.administer, 15)],
+    ids=["confluent-kafka", "kafka-python", "aiokafka"],
 )
 def test_an_administrator_is_told_the_same(
     clusters: list[Cluster], administer: Administer, least_steps: int

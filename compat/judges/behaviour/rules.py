@@ -11,20 +11,29 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from compat.judges.behaviour.forms import Form, in_one_order, text_of_form, with_each_object, without
+from compat.judges.behaviour.forms import (
+    Form,
+    codes_in,
+    in_one_order,
+    text_of_form,
+    with_each_object,
+    without,
+)
 from compat.judges.behaviour.known import CONTROLLER_ID
-from compat.judges.behaviour.quorum_steps import DescribeQuorum, QuorumStep
+from compat.judges.behaviour.quorum_steps import DescribeQuorum, FetchSnapshot, QuorumStep
 from compat.judges.behaviour.steps import (
     AnyStep,
     ApiVersions,
     Beat,
     CreateTopics,
+    DeleteTopics,
     DescribeCluster,
     DescribeConfigs,
     DescribeScram,
     DescribeTokens,
 )
 from kraft_wire.configs.own_keys import PREFIX
+from kraft_wire.protocol.errors import ErrorCode
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -140,6 +149,21 @@ def _drop_unanswered(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outco
     return (ours, Outcome(ours.answer)) if is_unanswered and not java.records else (ours, java)
 
 
+def _drop_lost_errors(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+    if not isinstance(step, FetchSnapshot) or codes_in(java.answer) != [ErrorCode.UNKNOWN_SERVER_ERROR]:
+        return ours, java
+    partitions = [each for topic in ours.answer["topics"] for each in topic["partitions"]]
+    all_failed = partitions and all(each["errorCode"] for each in partitions)
+    return (Outcome(java.answer, ours.records), java) if all_failed else (ours, java)
+
+
+def _drop_order_of_refusals(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+    if not isinstance(step, DeleteTopics) or set(codes_in(ours.answer)) != {ErrorCode.REQUEST_TIMED_OUT}:
+        return ours, java
+    disabled = {int(ErrorCode.TOPIC_DELETION_DISABLED)}, {int(ErrorCode.INVALID_REQUEST)}
+    return (java, java) if set(codes_in(java.answer)) in disabled else (ours, java)
+
+
 def _drop_placement(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
     if not isinstance(step, CreateTopics) or not step.is_placed_by_chance:
         return ours, java
@@ -244,6 +268,16 @@ RULES: Final = (
     ),
     Rule("progress", "the logs began with different batches", _drop_progress),
     Rule("unanswered", "Java's controller advertises two APIs and fails in them", _drop_unanswered),
+    Rule(
+        "lost errors",
+        "Java's controller fails to encode a FetchSnapshot response that has an error",
+        _drop_lost_errors,
+    ),
+    Rule(
+        "two refusals",
+        "if its deadline is over and delete.topic.enable is false, ours looks at the deadline first",
+        _drop_order_of_refusals,
+    ),
     Rule("placement", "replicas that the controller places are chance", _drop_placement),
     Rule("keys of ours", "Java has none of our keys", _drop_own_keys),
     Rule(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from compat.judges.behaviour.forms import Form
 from compat.judges.behaviour.known import Known
+from compat.judges.behaviour.quorum_steps import BeginEpoch, EndEpoch
 from compat.judges.behaviour.step import uuid_of
 from compat.judges.behaviour.steps import (
     AnyStep,
@@ -34,6 +35,8 @@ def why_set_aside(step: AnyStep, known: Known) -> str | None:
             return "a reassignment that replaces another begins from the replicas before that one"
         case UpdateFeatures(version=0) if any(kind > 1 for _, _, kind in step.updates):
             return "version 0 asks for a downgrade with a flag, which Java's controller ignores"
+        case BeginEpoch(fault="none") | EndEpoch(fault="none"):
+            return "Java's controller ends when somebody says that another leads its epoch"
     return None
 
 

@@ -41,6 +41,7 @@ from kraft_wire.protocol.messages.describe_cluster_request import DescribeCluste
 from kraft_wire.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from kraft_wire.protocol.messages.describe_user_scram_credentials_request import (
     DescribeUserScramCredentialsRequest,
+    UserName,
 )
 from kraft_wire.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
 from kraft_wire.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
@@ -438,10 +439,10 @@ class AlterScram(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
 
 
 class DescribeScram(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
-    """Ask for the credentials of all users."""
+    """Ask for a user's credentials. Java's controller never answers a request for those of all users."""
 
     def message(self, known: Known) -> Message:
-        return DescribeUserScramCredentialsRequest(None)
+        return DescribeUserScramCredentialsRequest([UserName("ann")])
 
 
 class CreateToken(Step, frozen=True, tag=True, kw_only=True, omit_defaults=True):
