@@ -123,7 +123,7 @@ def test_every_downgrade_that_java_makes_is_made(tool_server: ToolServer) -> Non
 
 SESSIONS: Script = (
     *(step for broker in range(3) for step in (Register(broker=broker, dirs=(0, 1)), Beat(broker=broker))),
-    CreateTopics(topics=(NewTopic("t", ((0, 1, 2), (1, 2), (2, 0), (0,))),)),
+    CreateTopics(topics=(NewTopic("t", ((0, 1, 2), (1, 2, 0), (2, 0, 1))), NewTopic("alone", ((0,),)))),
     AlterConfigs(kind=2, name="t", changes=(Change("min.insync.replicas", 0, "2"),)),
 )
 
