@@ -119,7 +119,7 @@ def effective_topic_configs(layers: ConfigLayers, overrides: Mapping[str, str]) 
 
 def topic_fallbacks(layers: ConfigLayers) -> TopicFallbacks:
     """Return the values that topics fall back on, as a value that can be compared and remembered."""
-    return tuple((source, tuple(values.items())) for source, values in _topic_layers(layers))
+    return tuple((source, tuple(sorted(values.items()))) for source, values in _topic_layers(layers))
 
 
 def fallback_topic_configs(fallbacks: TopicFallbacks) -> list[EffectiveConfig]:
@@ -203,14 +203,14 @@ def _topic_layers(layers: ConfigLayers) -> _TopicLayers:
 
     Layers without a value for topics are left out.
     """
-    dynamic = layers.dynamic
+    fallback, selected = topic_fallback_keys(), layers.dynamic.selected
+    static = {key: value for key, value in layers.static_configs.items() if key in fallback}
     sourced = (
-        (ConfigSource.DYNAMIC_BROKER, dynamic.get(ResourceType.BROKER, str(layers.node_id))),
-        (ConfigSource.DYNAMIC_DEFAULT_BROKER, dynamic.get(ResourceType.BROKER, ALL_BROKERS)),
-        (ConfigSource.STATIC_BROKER, layers.static_configs),
+        (ConfigSource.DYNAMIC_BROKER, selected(ResourceType.BROKER, str(layers.node_id), fallback)),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, selected(ResourceType.BROKER, ALL_BROKERS, fallback)),
+        (ConfigSource.STATIC_BROKER, static),
     )
-    fallback = topic_fallback_keys()
-    return tuple((source, values) for source, values in sourced if not fallback.isdisjoint(values))
+    return tuple((source, values) for source, values in sourced if values)
 
 
 def _resolve(key: ConfigKey, overrides: Mapping[str, str], layers: _TopicLayers) -> EffectiveConfig:

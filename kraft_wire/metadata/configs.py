@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from enum import IntEnum
 
 from kraft_wire.metadata.freeing import Table
@@ -28,7 +28,7 @@ class Configs:
     """The configuration values that are set on resources. Unknown names are kept: replay doesn't validate
     configs.
 
-    Invariant: the values of a resource are replaced as a whole, never changed in place, and never empty.
+    Invariant: the values of a resource are never empty. They are changed in place, so nobody else has them.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -43,6 +43,11 @@ class Configs:
         """Return one value of a resource; None if it is not set."""
         values = self._values.get((resource_type, name))
         return None if values is None else values.get(key)
+
+    def selected(self, resource_type: int, name: str, keys: Set[str]) -> dict[str, str]:
+        """Return those values of a resource that have one of the few ``keys``."""
+        values = self._values.get((resource_type, name))
+        return {key: values[key] for key in values.keys() & keys} if values else {}
 
     def with_values(self, resource_type: int, names: Iterable[str]) -> set[str]:
         """Return those of the names of resources for which any value is set."""
@@ -61,15 +66,16 @@ class Configs:
     def replay(self, record: ConfigRecord, offset: int) -> None:
         """Set one key of one resource; null deletes it."""
         resource = (record.resource_type, record.resource_name)
-        values = self.get(*resource)
-        if record.value is None:
-            values.pop(record.name, None)
-        else:
-            values[record.name] = record.value
-        if values:
-            self._journal.put(self._values, resource, values)
-        else:
+        values = self._values.get(resource)
+        if record.value is not None:
+            if values is None:
+                self._journal.put(self._values, resource, {record.name: record.value})
+            else:
+                self._journal.put(values, record.name, record.value)
+        elif values is not None and values.keys() == {record.name}:
             self._journal.drop(self._values, resource)
+        elif values is not None:
+            self._journal.drop(values, record.name)
 
     def remove_topics(self, names: Iterable[str]) -> None:
         """Delete the configurations of deleted topics."""
