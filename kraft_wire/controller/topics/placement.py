@@ -4,11 +4,15 @@ Replicas go to racks round robin, and within a rack to its brokers round robin, 
 partition starts one rack and one broker after the previous one. The first replica, which will lead, is never
 on a fenced broker. When every broker has led once, the lists are shuffled, so that the partitions of one
 leader have different followers. Brokers without a rack count as one rack.
+
+With many fenced brokers, Kafka shuffles them and the racks as often. Here they are shuffled more rarely, and
+racks are looked at when they are needed: the work for a partition doesn't grow with the cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from kraft_wire.controller.decision.context import Entropy
@@ -31,6 +35,11 @@ Assignments: TypeAlias = "Sequence[Assignment] | Int32s"
 
 FEWEST_IN_COLUMNS: Final = 24
 """From so many new partitions on, columns are faster than one partition after the other."""
+_BROKERS_PER_PARTITION: Final = 16
+"""With more brokers for each new partition, columns are slower, since all brokers are put into one."""
+
+_RackIds = tuple[list[int], list[int]]
+"""The unfenced and the fenced brokers of a rack."""
 
 
 class ReplicaPlacer:
@@ -38,13 +47,15 @@ class ReplicaPlacer:
 
     def __init__(self, brokers: Iterable[UsableBroker], entropy: Entropy) -> None:
         self._entropy = entropy
-        self._racks: dict[str | None, tuple[list[int], list[int]]] = {}
+        racks: dict[str | None, _RackIds] = {}
         self._broker_count = 0
         self._unfenced_count = 0
         for broker in sorted(brokers, key=lambda broker: broker.id):
-            self._racks.setdefault(broker.rack, ([], []))[broker.fenced].append(broker.id)
+            racks.setdefault(broker.rack, ([], []))[broker.fenced].append(broker.id)
             self._broker_count += 1
             self._unfenced_count += not broker.fenced
+        self._racks = [racks[name] for name in sorted(racks, key=lambda rack: (rack is not None, rack or ""))]
+        self._leader_racks = _leader_racks([bool(unfenced) for unfenced, _ in self._racks])
 
     def place(self, partition_count: int, replication_factor: int) -> Assignments:
         """Return the brokers of each of ``partition_count`` new partitions of one topic.
@@ -52,8 +63,10 @@ class ReplicaPlacer:
         Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers, or all are fenced.
         """
         self.check(replication_factor)
-        stripes = _Stripes(self._racks, self._unfenced_count, self._entropy)
-        if len(self._racks) == 1 and partition_count >= FEWEST_IN_COLUMNS:
+        counts = self._unfenced_count, self._broker_count
+        stripes = _Stripes(self._racks, self._leader_racks, counts, self._entropy)
+        fewest = max(FEWEST_IN_COLUMNS, self._broker_count // _BROKERS_PER_PARTITION)
+        if len(self._racks) == 1 and partition_count >= fewest:
             return stripes.in_one_rack(partition_count, replication_factor)
         return [stripes.next(replication_factor) for _ in range(partition_count)]
 
@@ -75,17 +88,39 @@ class ReplicaPlacer:
         )
 
 
+def _leader_racks(has_unfenced: Sequence[bool]) -> Sequence[int]:
+    """Return for each rack the first one, from it on, that has an unfenced broker; empty if none has."""
+    if True not in has_unfenced:
+        return []
+    found, nearest = list(range(len(has_unfenced))), has_unfenced.index(True)
+    for rack in reversed(found):
+        nearest = rack if has_unfenced[rack] else nearest
+        found[rack] = nearest
+    return found
+
+
 class _Stripes:
-    """An endless sequence of assignments for one topic."""
+    """An endless sequence of assignments for one topic.
+
+    The racks and their brokers are those of all topics: what is shuffled is copied before.
+    """
 
     def __init__(
-        self, racks: dict[str | None, tuple[list[int], list[int]]], unfenced_count: int, entropy: Entropy
+        self,
+        racks: Sequence[_RackIds],
+        leader_racks: Sequence[int],
+        counts: tuple[int, int],
+        entropy: Entropy,
     ) -> None:
-        names = sorted(racks, key=lambda rack: (rack is not None, rack or ""))
-        self._racks = [_Rack(*racks[name], entropy) for name in names]
-        self._unfenced_count = unfenced_count
+        self._ids = racks
+        self._leader_racks = leader_racks
+        self._unfenced_count, self._broker_count = counts
         self._entropy = entropy
-        self._first_rack = entropy.below(len(names))
+        self._order: Sequence[int] = range(len(racks))
+        self._racks: dict[int, _Rack] = {}
+        self._unfenced: list[_Brokers] = []
+        self._fenced: list[_Brokers] = []
+        self._first_rack = entropy.below(len(racks))
         self._partition = 0
 
     def next(self, replication_factor: int) -> Assignment:
@@ -93,50 +128,79 @@ class _Stripes:
 
         The caller has checked that there are enough brokers and that at least one is unfenced.
         """
-        if self._partition and self._unfenced_count > 1 and self._partition % self._unfenced_count == 0:
-            self._shuffle()
-        racks, start, partition = self._racks, self._first_rack, self._partition
+        start, partition = self._first_rack, self._partition
+        self._shuffle(partition)
         self._partition += 1
-        if len(racks) == 1:
-            return racks[0].first(partition, replication_factor)
-        self._first_rack = (start + 1) % len(racks)
-
-        leaders_rack = start
-        while (leader := racks[leaders_rack].unfenced.take(partition)) is None:
-            leaders_rack = (leaders_rack + 1) % len(racks)
-        replicas = [leader]
-        rack, pass_over = start, leaders_rack
-        while len(replicas) < replication_factor:
-            if rack == pass_over:
-                pass_over = -1  # in the first round this rack gave the leader
-            elif (replica := racks[rack].take(partition)) is not None:
+        if len(self._ids) == 1:
+            return self._rack(0).first(partition, replication_factor)
+        self._first_rack = (start + 1) % len(self._ids)
+        replicas: list[int] = []
+        for place in self._places(start):
+            replica = self._rack(place).take(partition)
+            if replica is not None:
                 replicas.append(replica)
-            rack = (rack + 1) % len(racks)
+                if len(replicas) == replication_factor:
+                    break
         return tuple(replicas)
+
+    def _places(self, start: int) -> Iterator[int]:
+        """Yield the racks in which a partition's replicas are looked for, endlessly, the leader's first."""
+        racks, leaders_rack = len(self._ids), self._leader_racks[start]
+        yield leaders_rack
+        for turn in count():
+            place = (start + turn) % racks
+            if turn >= racks or place != leaders_rack:
+                yield place
 
     def in_one_rack(self, partition_count: int, replication_factor: int) -> Int32s:
         """Return the brokers of the first partitions, one partition in each row, if there is only one rack.
 
         They are those that ``next`` would return.
         """
-        (rack,) = self._racks
-        period = self._unfenced_count if self._unfenced_count > 1 else partition_count
-        orders = [(rack.unfenced.ids.copy(), rack.fenced.ids.copy())]
-        for _ in range(period, partition_count, period):
-            self._shuffle()
-            orders.append((rack.unfenced.ids.copy(), rack.fenced.ids.copy()))
-        unfenced, fenced = zip(*orders, strict=True)
+        rack = self._rack(0)
+        unfenced, fenced = [], []
+        for partition in range(partition_count):
+            self._shuffle(partition)
+            if partition % self._unfenced_count == 0:
+                unfenced.append(rack.unfenced.ids)
+            if partition % self._broker_count == 0:
+                fenced.append(rack.fenced.ids)
         partitions = np.arange(partition_count)
         first_count = min(replication_factor, self._unfenced_count)
-        first = rack.unfenced.turns(unfenced, partitions, period, first_count)
-        others = rack.fenced.turns(fenced, partitions, period, replication_factor - first_count)
+        first = rack.unfenced.turns(unfenced, partitions, self._unfenced_count, first_count)
+        others = rack.fenced.turns(fenced, partitions, self._broker_count, replication_factor - first_count)
         return np.concatenate((first, others), axis=1)
 
-    def _shuffle(self) -> None:
-        _shuffle(self._racks, self._entropy)
-        for rack in self._racks:
-            _shuffle(rack.unfenced.ids, self._entropy)
-            _shuffle(rack.fenced.ids, self._entropy)
+    def _shuffle(self, partition: int) -> None:
+        """Shuffle what has had its turn before this partition. A single leader has all turns."""
+        if not partition or self._unfenced_count == 1:
+            return
+        if partition % self._broker_count == 0:
+            self._shuffle_racks()
+            for brokers in self._fenced:
+                brokers.shuffle(self._entropy)
+        if partition % self._unfenced_count == 0:
+            for brokers in self._unfenced:
+                brokers.shuffle(self._entropy)
+
+    def _shuffle_racks(self) -> None:
+        order = list(self._order)
+        _shuffle(order, self._entropy)
+        self._order = order
+        if len(order) > 1:
+            self._leader_racks = _leader_racks([bool(self._ids[rack][0]) for rack in order])
+
+    def _rack(self, place: int) -> _Rack:
+        """Return the rack that has this place in the order."""
+        name = self._order[place]
+        rack = self._racks.get(name)
+        if rack is None:
+            rack = self._racks[name] = _Rack(*self._ids[name], self._entropy)
+            if rack.unfenced.ids:
+                self._unfenced.append(rack.unfenced)
+            if rack.fenced.ids:
+                self._fenced.append(rack.fenced)
+        return rack
 
 
 class _Rack:
@@ -168,10 +232,17 @@ class _Brokers:
     __slots__ = ("_partition", "_start", "_taken", "ids")
 
     def __init__(self, ids: list[int], entropy: Entropy) -> None:
-        self.ids = ids.copy()
+        self.ids = ids
         self._start = entropy.below(len(ids)) if ids else 0
         self._partition = 0
         self._taken = 0
+
+    def shuffle(self, entropy: Entropy) -> None:
+        """Bring the brokers into another order."""
+        if len(self.ids) > 1:
+            ids = self.ids.copy()
+            _shuffle(ids, entropy)
+            self.ids = ids
 
     def take(self, partition: int) -> int | None:
         ids = self.ids
@@ -197,9 +268,9 @@ class _Brokers:
     ) -> Int32s:
         """Return the first ``count`` brokers that each partition takes. The order of the brokers changes
         after each ``period`` of partitions."""
-        ids = np.array(orders, np.int32)
         if not count:
             return np.empty((len(partitions), 0), np.int32)
+        ids = np.array(orders, np.int32)
         places = (self._start + partitions[:, None] + np.arange(count)) % len(self.ids)
         found: Int32s = ids[(partitions // period)[:, None], places]
         return found

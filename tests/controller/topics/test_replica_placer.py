@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraft_wire.controller.partitions.cluster_view import UsableBroker
+from kraft_wire.controller.topics import placement
 from kraft_wire.controller.topics.placement import Assignment, Assignments, ReplicaPlacer
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from tests.controller.scripted_entropy import ScriptedEntropy, SeededEntropy
@@ -71,7 +72,7 @@ def test_brokers_without_a_rack_count_as_one_rack() -> None:
 
 def test_every_topic_starts_at_a_random_broker_and_rack() -> None:
     brokers = [up(0, "a"), up(1, "a"), up(2, "b"), up(3, "b")]
-    placer = ReplicaPlacer(brokers, ScriptedEntropy([1, 0, 1, 0, 1, 0]))
+    placer = ReplicaPlacer(brokers, ScriptedEntropy([1, 0, 1, 0, 0, 1]))
     assert placer.place(1, 2) == [(2, 1)]
     assert placer.place(1, 2) == [(0, 3)]
 
@@ -84,6 +85,53 @@ def test_two_hundred_partitions_are_spread_evenly() -> None:
     assert len(pairs) == 12
     assert min(pairs.values()) >= 8
     assert max(pairs.values()) <= 26
+
+
+class CountingEntropy(SeededEntropy):
+    """Counts what is drawn."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.draws = 0
+
+    def below(self, bound: int) -> int:
+        self.draws += 1
+        return super().below(bound)
+
+
+@pytest.mark.parametrize("racks", [1, 3, 1_000])
+@pytest.mark.parametrize("factor", [1, 4])
+def test_the_work_for_a_partition_does_not_grow_with_the_fenced_brokers(racks: int, factor: int) -> None:
+    brokers = [
+        UsableBroker(broker, None if racks == 1 else str(broker % racks), fenced=broker >= 3)
+        for broker in range(1_000)
+    ]
+    entropy = CountingEntropy()
+    placed = as_tuples(ReplicaPlacer(brokers, entropy).place(5_000, factor))
+    assert {leader for leader, *_ in placed} == {0, 1, 2}
+    assert entropy.draws < 5 * 5_000
+
+
+@pytest.mark.parametrize("racks", [1, 500])
+def test_the_work_for_a_topic_does_not_grow_with_the_racks(racks: int) -> None:
+    brokers = [up(broker, None if racks == 1 else str(broker % racks)) for broker in range(1_000)]
+    entropy = CountingEntropy()
+    placer = ReplicaPlacer(brokers, entropy)
+    for _ in range(100):
+        placer.place(1, 3)
+    assert entropy.draws <= 100 * 4
+
+
+@given(st.integers(1, 8), st.integers(0, 8), st.integers(1, 200), st.data())
+def test_columns_are_the_assignments_that_come_one_after_the_other(
+    unfenced: int, others: int, partitions: int, data: st.DataObject
+) -> None:
+    brokers = [UsableBroker(broker, None, fenced=broker >= unfenced) for broker in range(unfenced + others)]
+    factor = data.draw(st.integers(1, unfenced + others))
+    placed = as_tuples(ReplicaPlacer(brokers, SeededEntropy(3)).place(partitions, factor))
+    with pytest.MonkeyPatch.context() as one_by_one:
+        one_by_one.setattr(placement, "FEWEST_IN_COLUMNS", 1_000)
+        assert as_tuples(ReplicaPlacer(brokers, SeededEntropy(3)).place(partitions, factor)) == placed
 
 
 @pytest.mark.parametrize(
