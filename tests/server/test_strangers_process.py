@@ -19,6 +19,7 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.vote_request import VoteRequest
 from kraft_wire.protocol.messages.vote_response import VoteResponse
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.membership.voters import ReplicaKey
 from tests.support import forged_requests
@@ -152,7 +153,7 @@ def test_a_voter_whose_place_somebody_takes_stays_a_voter(tmp_path: Path) -> Non
                 vote = forged_requests.vote(epoch + 1, voter, last, pre_vote=number % 2 == 0)
                 _forge(clients, [(claim, 1)])
                 _forge({leader: clients[leader]}, [(vote, 2)])
-            assert set(running.asked) <= {ApiVersionsRequest, BeginQuorumEpochRequest}
+            assert set(running.asked) <= {ApiVersionsRequest, BeginQuorumEpochRequest, VoterEntryRequest}
         controllers.write(range(3, 6))
         assert {_leader_and_epoch(client) for client in clients.values()} == {(leader, epoch)}
         described = controllers.described()

@@ -23,6 +23,8 @@ from kraft_wire.protocol.messages.begin_quorum_epoch_request import BeginQuorumE
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage
 from kraft_wire.protocol.messages.vote_request import VoteRequest
+from kraft_wire.protocol.own_messages.voter_entry_request import VoterEntryRequest
+from kraft_wire.protocol.own_messages.voter_entry_response import Endpoint, VoterEntryResponse
 from kraft_wire.protocol.registry import request_class
 from kraft_wire.wire.framing import FrameReader
 from kraft_wire.wire.headers import decode_request_header, encode_response
@@ -92,6 +94,12 @@ class Impostor:
         node = begin_quorum_epoch_response.NodeEndpoint(self.id, HOST, self.port)
         return begin_quorum_epoch_response.BeginQuorumEpochResponse(topics=[topic], node_endpoints=[node])
 
+    def _answer_entry(self, request: VoterEntryRequest) -> Message:
+        """Say that the voter wants this address."""
+        return VoterEntryResponse(
+            endpoints=[Endpoint("CONTROLLER", HOST, self.port)], min_kraft_version=0, max_kraft_version=1
+        )
+
     def _answer_vote(self, request: VoteRequest) -> Message:
         epoch = request.topics[0].partitions[0].replica_epoch
         partition = vote_response.PartitionData(leader_id=-1, leader_epoch=epoch, vote_granted=True)
@@ -121,6 +129,7 @@ ANSWERS: Final[Mapping[type[Message], Callable[[Impostor, Any], Message]]] = {
     BeginQuorumEpochRequest: Impostor._answer_begin,
     VoteRequest: Impostor._answer_vote,
     FetchRequest: Impostor._answer_fetch,
+    VoterEntryRequest: Impostor._answer_entry,
 }
 """Any other request ends its connection, with a traceback."""
 
