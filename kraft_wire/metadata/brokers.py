@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
     ``directories`` are its online log directories, in Java's order of ids. ``cordoned_directories`` is None
     until the broker has reported them. ``registration_offset`` is the offset of its RegisterBrokerRecord, or
     of the snapshot that it was loaded from: a broker that has read up to there knows of its own registration.
+    A broker that ``is_cordoned`` has cordoned all its directories: it gets no new replicas.
     """
 
     id: int
@@ -42,6 +43,7 @@ class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
     cordoned_directories: tuple[Uuid, ...] | None
     registration_offset: int
     is_migrating_zk_broker: bool = False
+    is_cordoned: bool = False
 
     def has_online_directory(self, directory: Uuid) -> bool:
         """Whether a replica in this directory can work (org.apache.kafka.common.DirectoryId.isOnline)."""
@@ -51,13 +53,6 @@ class BrokerRegistration(msgspec.Struct, frozen=True, gc=False):
         if number == 2:  # lost
             return False
         return not self.directories or directory in self.directories
-
-    @property
-    def has_uncordoned_directory(self) -> bool:
-        """Whether new replicas may be placed on this broker."""
-        if not self.directories or self.cordoned_directories is None:
-            return True
-        return any(directory not in self.cordoned_directories for directory in self.directories)
 
 
 class Brokers:
@@ -73,7 +68,7 @@ class Brokers:
 
     def register(self, record: RegisterBrokerRecord, offset: int) -> None:
         """Register a broker, or replace its registration."""
-        cordoned = record.cordoned_log_dirs
+        directories, cordoned = in_java_order(record.log_dirs), record.cordoned_log_dirs
         registration = BrokerRegistration(
             record.broker_id,
             record.broker_epoch,
@@ -83,10 +78,11 @@ class Brokers:
             record.rack,
             record.fenced,
             record.in_controlled_shutdown,
-            in_java_order(record.log_dirs),
+            directories,
             None if cordoned is None else tuple(cordoned),
             offset,
             record.is_migrating_zk_broker,
+            _are_all_cordoned(directories, cordoned),
         )
         self._put(registration)
 
@@ -111,12 +107,15 @@ class Brokers:
             raise Contradiction(f"fenced is {record.fenced}, must be -1, 0 or 1")
         if record.in_controlled_shutdown not in _SHUTDOWN_BY_CHANGE:
             raise Contradiction(f"in-controlled-shutdown is {record.in_controlled_shutdown}, must be 0 or 1")
+        directories = in_java_order(record.log_dirs) or old.directories
+        cordoned = old.cordoned_directories if cordoned is None else tuple(cordoned)
         self._change(
             old,
             fenced=_FENCED_BY_CHANGE[record.fenced],
             in_controlled_shutdown=_SHUTDOWN_BY_CHANGE[record.in_controlled_shutdown],
-            directories=in_java_order(record.log_dirs) or None,
-            cordoned_directories=None if cordoned is None else tuple(cordoned),
+            directories=directories,
+            cordoned_directories=cordoned,
+            is_cordoned=_are_all_cordoned(directories, cordoned),
         )
 
     def _change(self, old: BrokerRegistration, **changes: object) -> None:
@@ -140,6 +139,10 @@ class Brokers:
                 f"broker {broker_id} is registered with epoch {registration.epoch}, not {epoch}"
             )
         return registration
+
+
+def _are_all_cordoned(directories: Sequence[Uuid], cordoned: Sequence[Uuid] | None) -> bool:
+    return bool(directories) and cordoned is not None and set(directories) <= set(cordoned)
 
 
 def in_java_order(directories: Iterable[Uuid]) -> tuple[Uuid, ...]:

@@ -100,8 +100,23 @@ def test_no_cordoned_directories_differs_from_unknown_ones() -> None:
         BrokerRegistrationChangeRecord(1, 5, 0, 0, (), (uuid(101),)), BrokerRegistrationChangeRecord(1, 5, -1)
     )
     assert state.brokers[1].cordoned_directories == (uuid(101),)
-    assert not state.brokers[1].has_uncordoned_directory
-    assert change().has_uncordoned_directory and change(cordoned_log_dirs=()).has_uncordoned_directory
+    assert state.brokers[1].is_cordoned
+    assert not change().is_cordoned and not change(cordoned_log_dirs=()).is_cordoned
+
+
+def test_a_broker_is_cordoned_if_all_its_directories_are() -> None:
+    both, one = (uuid(101), uuid(102)), (uuid(101),)
+    assert not change(log_dirs=both, cordoned_log_dirs=one).is_cordoned
+    assert change(log_dirs=both, cordoned_log_dirs=(*both, uuid(7))).is_cordoned
+    state = with_broker(
+        BrokerRegistrationChangeRecord(1, 5, log_dirs=both, cordoned_log_dirs=one),
+        BrokerRegistrationChangeRecord(1, 5, log_dirs=one),
+    )
+    assert state.brokers[1].is_cordoned
+    registered = broker_record(2, 7)
+    registered.log_dirs, registered.cordoned_log_dirs = both, both
+    state.replay(registered, 13)
+    assert state.brokers[2].is_cordoned
 
 
 def test_the_legacy_records_fence_and_unfence() -> None:
@@ -132,7 +147,7 @@ def test_a_broker_from_before_directories_has_them_all_online() -> None:
     record = broker_record(2)
     record.log_dirs = ()
     broker = with_broker(record).brokers[2]
-    assert broker.has_online_directory(uuid(5)) and broker.has_uncordoned_directory
+    assert broker.has_online_directory(uuid(5)) and not broker.is_cordoned
 
 
 def test_controllers_register_and_unregister() -> None:

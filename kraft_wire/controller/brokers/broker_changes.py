@@ -98,7 +98,8 @@ def take_directories_offline(
     state: ControllerState, broker: BrokerRegistration, offline: Sequence[Uuid], context: Context
 ) -> BrokerChange:
     """Remove failed log directories from the registration, and the replicas in them from their ISRs."""
-    lost = [directory for directory in offline if directory in broker.directories]
+    own = frozenset(broker.directories)
+    lost = [directory for directory in offline if directory in own]
     if not lost or state.is_in_work(WorkKind.DIRECTORIES, broker.id):
         return BrokerChange()
 
@@ -106,7 +107,8 @@ def take_directories_offline(
         now = state.metadata.brokers.get(broker.id)
         if now is None or now.epoch != broker.epoch:
             return Piece((), is_last=True)
-        online = tuple(directory for directory in now.directories if directory not in lost)
+        are_lost = frozenset(lost)
+        online = tuple(directory for directory in now.directories if directory not in are_lost)
         change = BrokerRegistrationChangeRecord(broker_id=now.id, broker_epoch=now.epoch, log_dirs=online)
         return Piece([(change, 2)], is_last=True)
 

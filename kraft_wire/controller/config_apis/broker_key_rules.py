@@ -75,7 +75,7 @@ def _check_cordoned(state: ControllerState, context: Context, current: str | Non
         )
     if context.is_forwarded or value is None or not trim(value):
         return
-    known = [] if current is None else split_list(current) or [""]
+    known = set() if current is None else set(split_list(current) or [""])
     if added := [item for item in split_list(value) if item not in known]:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,

@@ -93,7 +93,7 @@ class ClusterView:
         return [
             UsableBroker(broker.id, broker.rack, broker.fenced or broker.id in self._leaving)
             for broker in self.state.metadata.brokers.values()
-            if not self.state.sessions.is_shutting_down(broker.id) and broker.has_uncordoned_directory
+            if not self.state.sessions.is_shutting_down(broker.id) and not broker.is_cordoned
         ]
 
     def default_directory(self, broker_id: int) -> Uuid:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.partitions.manual_assignment import why_not_assignable
+from kraft_wire.controller.partitions.manual_assignment import shown, why_not_assignable
 from kraft_wire.controller.partitions.partition_change import Goal
 from kraft_wire.metadata.partitions.partition import Ids, Partition
 from kraft_wire.metadata.topics import Topic
@@ -31,7 +31,7 @@ def reassigned(
     """
     problem = why_not_assignable(view.state, replicas)
     if problem is not None:
-        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {list(replicas)} {problem}")
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {shown(replicas)} {problem}")
     if not may_change_factor:
         _check_factor(partition, replicas)
     former = _former(partition, replicas)

@@ -15,7 +15,7 @@ from kraft_wire.controller.decision.records import (
     VersionedRecord,
 )
 from kraft_wire.controller.partitions.cluster_view import ClusterView
-from kraft_wire.controller.partitions.manual_assignment import why_not_assignable
+from kraft_wire.controller.partitions.manual_assignment import shown, why_not_assignable
 from kraft_wire.controller.topics.placement import Assignment, Assignments
 from kraft_wire.metadata.features.metadata_version import partition_record_version
 from kraft_wire.metadata.partitions.lazy_numpy import np
@@ -75,7 +75,7 @@ def check_assignment(
     if problem:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"the assignment {list(broker_ids)} of partition {index} {problem}",
+            f"the assignment {shown(broker_ids)} of partition {index} {problem}",
         )
     return tuple(broker_ids)
 

@@ -222,6 +222,8 @@ def test_a_manual_assignment_is_taken_as_it_is() -> None:
         ({0: []}, "names no broker"),
         ({0: [0, 7]}, "names broker 7, which is not registered"),
         ({0: [0, 0]}, "more than once"),
+        ({0: [0] * 4}, "the assignment [0, 0, 0, 0] of partition 0 names 4 brokers, and 3 are registered"),
+        ({0: [0] * 300_000}, "0, 0, ...] of partition 0 names 300000 brokers, and 3 are registered"),
         ({0: [2]}, "fenced or shutting down"),
         ({1: [0]}, "do not have the numbers 0 to"),
         ({0: [0], 2: [0]}, "do not have the numbers 0 to"),
