@@ -35,7 +35,7 @@ class ControllerRow(msgspec.Struct):
 def controller_rows(then: MetadataThen) -> list[ControllerRow]:
     """Return the voters and the other registered controllers by id."""
     voters = {voter.key.id: voter for voter in then.quorum.voters}
-    ids = {*voters, *then.quorum.static_voter_ids, *then.state.controllers}
+    ids = {*voter_ids(then), *then.state.controllers}
     return [_row(then, id, voters.get(id)) for id in sorted(ids)]
 
 

@@ -34,6 +34,7 @@ from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.storage.errors import SegmentChanged
 
 _TRIES: Final = 3
+_NOW: Final = Moment()
 
 
 def read_quorum(settings: QuorumSettings, moment: Moment) -> MetadataThen:
@@ -41,10 +42,10 @@ def read_quorum(settings: QuorumSettings, moment: Moment) -> MetadataThen:
     with interruption_says(NOTHING_CHANGED), client_errors():
         try:
             check_given(settings)
-            then = _read(lambda: LiveStore(settings), moment)
+            then = _read(lambda: LiveStore(settings), moment, finds_election=moment != _NOW)
         except QuorumUnreachable as error:
             raise without_leader(survey(settings), error) from None
-        if moment == Moment() and then.quorum.leader_id == UNKNOWN:
+        if moment == _NOW and then.quorum.leader_id == UNKNOWN:
             _ask_for_leader(settings, then.quorum)
         return then
 

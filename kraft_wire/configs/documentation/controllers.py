@@ -89,7 +89,8 @@ TEXTS: Final = {
     "metadata.log.segment.bytes": "The size at which a segment of the metadata log is closed.",
     "metadata.log.segment.ms": "The age at which a segment of the metadata log is closed.",
     "metadata.max.idle.interval.ms": (
-        "The active controller writes a record without effect after so much silence. 0: never."
+        "How often the active controller writes a record without effect, so that the metadata offset"
+        " advances. 0: never."
     ),
     "metadata.max.retention.bytes": (
         "Old segments and snapshots of the metadata log are deleted when it is larger. They are deleted"

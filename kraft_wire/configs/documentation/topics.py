@@ -53,7 +53,7 @@ TEXTS: Final = {
         "With tiered storage: how long segments stay on the broker's disk. -2 stands for retention.ms."
     ),
     "max.compaction.lag.ms": "A record of a compacted topic is compacted at the latest after this time.",
-    "max.decompressed.message.bytes": "The largest size of a batch after it is decompressed.",
+    "max.decompressed.message.bytes": "The largest size of a single record after its batch is decompressed.",
     "max.message.bytes": "The largest batch that a producer may send, after compression.",
     "message.timestamp.after.max.ms": (
         "A record is refused if its timestamp is so far ahead of the broker's clock. It counts for"
@@ -77,11 +77,14 @@ TEXTS: Final = {
     ),
     "preallocate": "Whether the file of a new segment gets its whole size on disk at once.",
     "remote.copy.lag.bytes": (
-        "With tiered storage: the newest bytes of a partition that are not copied yet. -1 copies segments"
-        " at once."
+        "With tiered storage: a segment is copied when the log after it has so many bytes, or when"
+        " remote.copy.lag.ms is over. 0 copies segments at once. -1 takes the limit from"
+        " local.retention.bytes, and has no effect if that has no limit."
     ),
     "remote.copy.lag.ms": (
-        "With tiered storage: a segment is copied when it is older than this. 0 copies segments at once."
+        "With tiered storage: a segment is copied when it is older than this, or when remote.copy.lag.bytes"
+        " is reached. 0 copies segments at once. -1 takes the limit from local.retention.ms, and has no"
+        " effect if that has no limit."
     ),
     "remote.log.copy.disable": "Whether copying to tiered storage stops. What was copied stays readable.",
     "remote.log.delete.on.disable": (

@@ -150,6 +150,11 @@ class ConfigEntries:
     # Loggers.
 
     def _of_loggers(self, asked: Collection[str] | None) -> list[Entry]:
+        self.effort += len(self._loggers)
+        return [entry for entry in self._loggers if asked is None or entry.name in asked]
+
+    @cached_property
+    def _loggers(self) -> list[Entry]:
         return [
             Entry(
                 name=name,
@@ -162,7 +167,6 @@ class ConfigEntries:
                 documentation=None,
             )
             for name, level in self._state.log_levels().items()
-            if asked is None or name in asked
         ]
 
     # Resources that fall back on other values.

@@ -40,7 +40,8 @@ from kraft_wire.protocol.messages.incremental_alter_configs_response import (
 
 # On Python 3.11 a member of an enumeration takes as long to look up as all else that is done with it.
 _BROKER_LOGGER: Final = ResourceType.BROKER_LOGGER
-_CLIENT_METRICS: Final = ResourceType.CLIENT_METRICS
+_WITH_LISTS: Final = frozenset({ResourceType.TOPIC, ResourceType.BROKER})
+"""The types whose lists may be appended to: Java's KafkaConfigSchema knows the keys of no others."""
 _SET: Final = Operation.SET
 _DELETE: Final = Operation.DELETE
 _OPERATIONS: Final = frozenset(map(int, Operation))
@@ -128,7 +129,7 @@ def _new_value(resource_type: int, config: AlterableConfig, current: str | None)
     if config.config_operation == _DELETE:
         return None
     key = keys_of(resource_type).get(config.name)
-    if key is None or key.type != "LIST" or resource_type == _CLIENT_METRICS:
+    if key is None or key.type != "LIST" or resource_type not in _WITH_LISTS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG, f"{config.name} is not a list, so APPEND and SUBTRACT are not allowed"
         )

@@ -31,6 +31,19 @@ def test_the_leader_is_asked_for_what_snapshots_do_not_say(tmp_path: Path, capsy
         assert (row["controller"], row["role"], row["registered"]) == (NODE_ID, "leader", True)
 
 
+def test_the_log_before_the_snapshot_says_who_led_in_the_past(tmp_path: Path, capsys: Capture) -> None:
+    with ControllerProcess(formatted(tmp_path, SNAPSHOTS)) as process, process.client() as client:
+        write(client, range(60))
+        process.wait_for("snapshot written")
+        address = address_of(process)
+        assert main(["describe", "--bootstrap-controller", address, "--json"]) == 0
+        offset = json.loads(capsys.readouterr().out)["offset"]
+        past = ["--as-of-offset", str(offset), "--json"]
+        assert main(["describe", "--bootstrap-controller", address, *past]) == 0
+        overview = json.loads(capsys.readouterr().out)["overview"]
+        assert (overview["leader"], overview["voters"]) == (NODE_ID, [NODE_ID])
+
+
 def test_controllers_of_two_clusters_are_refused(tmp_path: Path, capsys: Capture) -> None:
     with ExitStack() as stack:
         addresses = []

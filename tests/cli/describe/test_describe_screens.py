@@ -28,6 +28,7 @@ from kraft_wire.protocol.messages.register_controller_record import (
     ControllerFeature,
     RegisterControllerRecord,
 )
+from kraft_wire.raft.membership import voters as raft_voters
 from tests.support.metadata_records import broker_record, partition_record, topic_record, uuid
 
 
@@ -201,6 +202,14 @@ def test_a_static_quorum_has_the_voters_of_its_election() -> None:
         (2, "leader", False, []),
         (4, "observer", True, ["CONTROLLER://h:9093"]),
     ]
+
+
+def test_a_removed_voter_that_is_not_registered_has_no_row() -> None:
+    """The election was before its removal."""
+    found = then()
+    found.quorum.voters = tuple(raft_voters.Voter(raft_voters.ReplicaKey(id, uuid(id))) for id in (1, 2))
+    found.quorum.take(LeaderChangeMessage(leader_id=1, voters=[Voter(1), Voter(2), Voter(3)]))
+    assert [(row.controller, row.role) for row in controller_rows(found)] == [(1, "leader"), (2, "voter")]
 
 
 def test_the_partitions_of_a_topic_are_counted() -> None:

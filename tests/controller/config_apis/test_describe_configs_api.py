@@ -354,6 +354,23 @@ def test_loggers(harness: Harness) -> None:
     assert [config.name for config in describe(harness, LOGGER, str(NODE_ID)).configs] == ["root", "a"]
 
 
+def test_loggers_of_many_resources_take_several_steps_and_are_made_once_in_each(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[None] = []
+
+    def log_levels() -> dict[str, str]:
+        asked.append(None)
+        return {f"logger-{number}": "INFO" for number in range(50)}
+
+    harness.state.log_levels = log_levels
+    monkeypatch.setattr(describe_configs, "ENTRIES_PER_PIECE", 100)
+    names = ["0" * zeros + str(NODE_ID) for zeros in range(20)]
+    whole, count = pieces(harness, [DescribeConfigsResource(LOGGER, name, None) for name in names])
+    assert [len(each.configs) for each in whole] == [50] * 20
+    assert (count, len(asked)) == (10, 10)
+
+
 def test_groups(harness: Harness) -> None:
     assert told(entry(harness, GROUP, "g", "consumer.session.timeout.ms")) == (
         "45000",

@@ -24,6 +24,7 @@ from kraft_wire.protocol.messages.incremental_alter_configs_response import (
     IncrementalAlterConfigsResponse,
 )
 from tests.controller.controller_harness import NODE_ID, Harness, failure
+from tests.controller.decision.test_item_work import rest_of
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
 METRICS, GROUP = ResourceType.CLIENT_METRICS, ResourceType.GROUP
@@ -82,6 +83,30 @@ def test_append_and_subtract(harness: Harness) -> None:
 @pytest.mark.parametrize("key", ["retention.ms", "no.such.key"])
 def test_only_lists_take_parts(harness: Harness, key: str, operation: int) -> None:
     assert change(harness, TOPIC, "t", (key, operation, "1")) == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "pieces"),
+    [
+        (METRICS, "match", "client_id=" + "a" * 10_000, 10),
+        (GROUP, "errors.deadletterqueue.topic.name", "a" * 200, 1),
+    ],
+)
+def test_regular_expressions_are_checked_in_smaller_pieces_than_other_values(
+    harness: Harness, kind: int, key: str, value: str, pieces: int
+) -> None:
+    resources = [resource(kind, f"name-{number}", (key, SET, value)) for number in range(10)]
+    request = IncrementalAlterConfigsRequest(resources)
+    result = incremental_alter_configs.handle(harness.state, request, 1, harness.context())
+    assert rest_of(harness, result)[1] == pieces
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+def test_lists_of_groups_take_no_parts(harness: Harness, operation: int) -> None:
+    """As in Java, whose controller has the keys of brokers and topics only."""
+    key = "streams.rack.aware.assignment.tags"
+    assert change(harness, GROUP, "g", (key, SET, "zone")) == 0
+    assert change(harness, GROUP, "g", (key, operation, "zone")) == ErrorCode.INVALID_CONFIG
 
 
 def test_a_resource_fails_as_a_whole_and_alone(harness: Harness) -> None:
