@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kraft_wire.controller.apis import CONTROLLER_APIS, EXPORTER_APIS
-from kraft_wire.controller.decision.api_table import SMALL_REQUEST_BYTES, SMALL_REQUEST_ENTRIES, Api
+from kraft_wire.controller.decision.api_table import (
+    LARGE_REQUEST_BYTES,
+    SMALL_REQUEST_BYTES,
+    SMALL_REQUEST_ENTRIES,
+    Api,
+)
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -26,7 +31,6 @@ from kraft_wire.protocol.messages.update_raft_voter_request import Listener as V
 from kraft_wire.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries, check_entry_count
-from kraft_wire.wire.framing import MAX_FRAME_BYTES
 
 
 def check(request: Message) -> None:
@@ -104,7 +108,7 @@ entries."""
 def test_a_request_that_does_not_grow_with_the_cluster_is_small(api: Api) -> None:
     """Its listeners and features, for example, would become one record, in one step."""
     is_large = api.name in GROW_WITH_THE_CLUSTER
-    assert api.max_bytes == (MAX_FRAME_BYTES if is_large else SMALL_REQUEST_BYTES)
+    assert api.max_bytes == (LARGE_REQUEST_BYTES if is_large else SMALL_REQUEST_BYTES)
 
 
 def test_a_broker_with_a_thousand_directories_can_register() -> None:

@@ -19,7 +19,6 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import API_KEYS, OWN_API_KEYS, api_name, request_class, response_class
 from kraft_wire.security.authorization import AclOperation
 from kraft_wire.wire.entry_count import LIMIT_KEY, MAX_REQUEST_ENTRIES, TooManyEntries
-from kraft_wire.wire.framing import MAX_FRAME_BYTES
 from kraft_wire.wire.refused_items import NamedItems
 
 if TYPE_CHECKING:
@@ -33,6 +32,9 @@ CONTROLLER: Final = "kraft_wire.controller"
 SMALL_REQUEST_BYTES: Final = 1024 * 1024
 """The most bytes of a request that doesn't grow with the cluster. A thousand listeners or log directories
 fit."""
+LARGE_REQUEST_BYTES: Final = 8 * 1024 * 1024
+"""The most bytes of any other request, of which names of 32 KiB would have most. With usual names and values
+it has room for ten times the entries that are allowed."""
 SMALL_REQUEST_ENTRIES: Final = 3000
 """The most entries of such a request."""
 
@@ -153,7 +155,7 @@ class Api(msgspec.Struct, frozen=True):
     @property
     def max_bytes(self) -> int:
         """The most bytes of a request."""
-        return SMALL_REQUEST_BYTES if self.is_small else MAX_FRAME_BYTES
+        return SMALL_REQUEST_BYTES if self.is_small else LARGE_REQUEST_BYTES
 
     def refusal(self, error: TooManyEntries) -> str:
         """Say what is wrong with a request that has too many entries, and what to do."""
