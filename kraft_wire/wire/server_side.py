@@ -117,18 +117,24 @@ class Slot:
         response = self.unencoded
         assert response is not None
         pieces: list[bytes] = []
+        size_bytes, counted_bytes = 0, estimated_bytes(response)
         try:
-            pieces.append(encode_response_header(self.api_key, self.version, self.correlation_id))
+            header = encode_response_header(self.api_key, self.version, self.correlation_id)
             for piece in encode_in_pieces(response, self.version):
-                pieces.append(piece)
+                if piece:
+                    pieces.append(piece)
+                    size_bytes += len(piece)
+                    counted_bytes = self._side.grown(counted_bytes, size_bytes)
                 yield
+                if self._side.is_closed:
+                    return
         except ProtocolError as error:
             self.give_up(error)
             return
-        if not self._side.is_closed:
-            self.unencoded = None
-            self.payload = frame_pieces(pieces)
-            self._side.encoded(estimated_bytes(response), len(self.payload))
+        self.unencoded = None
+        self.payload = frame_header(len(header) + size_bytes) + header
+        self.rest = tuple(pieces)
+        self._side.encoded(self, counted_bytes)
 
     def answer(self, response: Message) -> None:
         """Encode the response, unless it is large. It leaves when all responses before it have left."""
@@ -327,10 +333,18 @@ class ServerSide:
         self._unencoded += 1
         self.answered(slot, estimated_bytes)
 
-    def encoded(self, estimated_bytes: int, size_bytes: int) -> None:
-        """Take note that a large response is encoded."""
+    def grown(self, counted_bytes: int, size_bytes: int) -> int:
+        """Take note of how much of a large response is encoded. Returns what counts for it now."""
+        if size_bytes <= counted_bytes:
+            return counted_bytes
+        self._unsent.add(size_bytes - counted_bytes)
+        return size_bytes
+
+    def encoded(self, slot: Slot, counted_bytes: int) -> None:
+        """Take note that a large response is encoded, for which so many bytes were counted."""
+        assert slot.payload is not None
         self._unencoded -= 1
-        self._unsent.add(size_bytes - estimated_bytes)
+        self._unsent.add(len(slot.payload) - counted_bytes, slot.rest)
         self._ready()
 
     def give_up(self, slot: Slot, error: ProtocolError) -> None:

@@ -347,3 +347,42 @@ def test_a_large_answer_to_several_is_encoded_in_pieces() -> None:
         assert list(slot.encode_in_pieces())
         ((_, received),) = connection.responses()
         assert received == response
+
+
+def metadata_with_long_racks() -> tuple[Connection, Slot, int]:
+    """A client that gets 6,000 brokers with racks of 500 characters; and how many bytes they have."""
+    rack = "r" * 500
+    brokers = [MetadataResponseBroker(node_id=number, rack=rack) for number in range(6_000)]
+    response = MetadataResponse(brokers=brokers)
+    connection = Connection()
+    (request,) = connection.receive(connection.client.send(MetadataRequest(), 12))
+    request.slot.answer(response)
+    return connection, request.slot, len(response.encode(12))
+
+
+def test_a_large_answer_is_held_as_far_as_it_is_encoded() -> None:
+    connection, slot, size_bytes = metadata_with_long_racks()
+    held_bytes = [connection.server.held_bytes for _ in slot.encode_in_pieces()]
+    assert held_bytes == sorted(held_bytes)
+    assert held_bytes[0] < 0.2 * size_bytes and held_bytes[-2] > 0.8 * size_bytes
+    assert size_bytes < connection.server.held_bytes < 1.01 * size_bytes
+    assert len(connection.responses()) == 1
+    assert connection.server.held_bytes == 0
+
+
+def test_a_large_answer_leaves_in_pieces() -> None:
+    connection, slot, size_bytes = metadata_with_long_racks()
+    assert list(slot.encode_in_pieces())
+    first = connection.server.take_ready()
+    assert len(first) < 0.2 * size_bytes
+    connection.client.receive(first)
+    connection.server.sent(len(first))
+    assert len(connection.responses()) == 1
+
+
+def test_a_large_answer_is_encoded_no_further_when_the_connection_is_closed() -> None:
+    connection, slot, _ = metadata_with_long_racks()
+    pieces = slot.encode_in_pieces()
+    next(pieces)
+    connection.server.close()
+    assert list(pieces) == []

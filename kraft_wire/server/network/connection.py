@@ -371,7 +371,7 @@ class Connection:
                 self._note_held()
 
     def _moved(self) -> None:
-        """Take note that bytes have left: there may be room for another request."""
+        """Take note that bytes were encoded or have left: there may be room for another request."""
         self._note_held()
         self._room.set()
 

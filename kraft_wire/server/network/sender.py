@@ -70,6 +70,7 @@ class Sender:
             return
         for _ in slot.encode_in_pieces():
             self.sent_at_s = trio.current_time()
+            self._moved()
             await self._turns.pause()
 
     def _write(self, data: memoryview) -> memoryview:
