@@ -83,7 +83,6 @@ class RaftCore:
         seen, leading, voters = self._progress(), self._leading(), quorum.history.voters
         is_alone = _HANDLERS[type(event)](quorum, event)
         if is_alone and not self._is_deadline_over():
-            self._next_deadline_ms = earlier(self._next_deadline_ms, quorum.observers.next_deadline_ms())
             return quorum.take_effects()
         self._is_started = True
         retention.on_deadline(quorum)
@@ -135,15 +134,9 @@ class RaftCore:
     def _find_next_deadline_ms(self) -> int | None:
         quorum = self._quorum
         if quorum.is_stopped:
-            waiting = (
-                quorum.parked.next_due(),
-                quorum.observers.next_deadline_ms(),
-                quorum.doubts.next_deadline_ms(),
-            )
-            return min((deadline for deadline in waiting if deadline is not None), default=None)
+            return earlier(quorum.parked.next_due(), quorum.doubts.next_deadline_ms())
         deadlines = (
             quorum.parked.next_due(),
-            quorum.observers.next_deadline_ms(),
             quorum.doubts.next_deadline_ms(),
             quorum.cleaning_deadline_ms,
             quorum.stop_deadline_ms,

@@ -58,10 +58,11 @@ class Waiting(Generic[Item]):
         self._due.clear()
         return items
 
-    def take_due(self, limit: int) -> list[Item]:
-        """Remove and return the items that are due at ``limit`` or before, the first due first."""
-        items = []
-        while self._due and self._due[0][0] <= limit:
+    def take_due(self, limit: int, most: int | None = None) -> list[Item]:
+        """Remove and return the items that are due at ``limit`` or before, the first due first: so many at
+        most, or all."""
+        items: list[Item] = []
+        while len(items) != most and self._due and self._due[0][0] <= limit:
             items.append(self._items.pop(heappop(self._due)[2])[1])
             self._drop_gone()
         return items

@@ -22,6 +22,14 @@ def test_items_are_taken_in_the_order_in_which_they_are_due() -> None:
     assert len(waiting) == 1
 
 
+def test_of_many_that_are_due_so_many_are_taken() -> None:
+    waiting = waiting_for(c=30, a=10, b=20, a_too=10)
+    assert waiting.take_due(30, 0) == []
+    assert waiting.take_due(30, 3) == ["a", "a_too", "b"]
+    assert waiting.next_due() == 30
+    assert waiting.take_due(30, 3) == ["c"]
+
+
 def test_all_items_are_taken_in_the_order_in_which_they_came() -> None:
     waiting = waiting_for(c=30, a=10, b=20)
     waiting.drop("a")

@@ -294,13 +294,19 @@ _REQUESTS = (
 
 
 def _poll(target: _Target) -> Attack:
-    """Ask from many connections for records that don't exist yet, and go away."""
-    partition = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1)
+    return partial(_poll_at_the_end, target.port)
+
+
+def _poll_at_the_end(port: int) -> None:
+    """Ask from many connections for the next record, which is committed while they wait, and go away."""
+    with WireClient(port, timeout_s=PATIENCE_S) as client:
+        end_offset = describe_quorum(client).topics[0].partitions[0].high_watermark
+    partition = FetchPartition(partition=0, fetch_offset=end_offset, partition_max_bytes=1)
     poll = FetchRequest(
         max_wait_ms=30_000, min_bytes=1, topics=[FetchTopic(topic=CLUSTER_METADATA, partitions=[partition])]
     )
     frames = _framed(poll, 12) * POLLS_A_CONNECTION
-    return partial(_flood, target.port, LONG_POLLS // POLLS_A_CONNECTION, frames, AFTERWARDS_S)
+    _flood(port, LONG_POLLS // POLLS_A_CONNECTION, frames, AFTERWARDS_S)
 
 
 def _fetch_as_consumers(target: _Target) -> Attack:

@@ -7,7 +7,8 @@ and fail: brokers answer it there. Rules: ScramImage.describe.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from kraft_wire.controller.clients.scram import DIGESTS
@@ -24,7 +25,7 @@ from kraft_wire.protocol.messages.describe_user_scram_credentials_response impor
 )
 
 USERS_PER_PIECE: Final = 2_000
-"""The users that are described in one step."""
+"""The names of users that are looked at in one step. One with two credentials is there twice."""
 
 
 def handle(
@@ -33,28 +34,33 @@ def handle(
     """Describe the users that are asked for; all of them if none is."""
     if request.users:
         mentions = Counter(user.name for user in request.users)
-    else:
-        mentions = Counter(dict.fromkeys((name for name, _ in state.metadata.scram.by_user), 1))
-    return Result.of_work(_Description(mentions), state, context)
+        return Result.of_work(_Description(iter(mentions), mentions), state, context)
+    keys = list(state.metadata.scram.by_user)
+    return Result.of_work(_Description((name for name, _ in keys), {}), state, context)
 
 
 class _Description:
-    """The description of some users. Each is described as it is found in its step."""
+    """The description of some users. Each is described as it is found in its step.
 
-    def __init__(self, mentions: Counter[str]) -> None:
+    ``mentions`` says how often the request names each user; it is empty if the request names none.
+    """
+
+    def __init__(self, names: Iterator[str], mentions: Mapping[str, int]) -> None:
         self.key = WorkKey(WorkKind.DESCRIBE_CREDENTIALS)
+        self._names = names
         self._mentions = mentions
-        self._users = list(mentions)
-        self._results: list[DescribeUserScramCredentialsResult] = []
+        self._results: dict[str, DescribeUserScramCredentialsResult] = {}
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Describe the next users."""
-        done = len(self._results)
-        users: Sequence[str] = self._users[done : done + USERS_PER_PIECE]
-        self._results += [_described(state, user, self._mentions[user]) for user in users]
-        if len(self._results) < len(self._users):
+        names = list(islice(self._names, USERS_PER_PIECE))
+        for name in names:
+            if name not in self._results:
+                self._results[name] = _described(state, name, self._mentions.get(name, 1))
+        if len(names) == USERS_PER_PIECE:
             return Piece((), is_last=False)
-        response = DescribeUserScramCredentialsResponse(error_message=None, results=self._results)
+        results = list(self._results.values())
+        response = DescribeUserScramCredentialsResponse(error_message=None, results=results)
         return Piece((), is_last=True, response=response)
 
 

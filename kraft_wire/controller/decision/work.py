@@ -48,6 +48,7 @@ class WorkKind(Enum):
     DESCRIBE_CREDENTIALS = "describe SCRAM credentials"
     CHANGE_TOKEN = "change a delegation token"
     DESCRIBE_TOKENS = "describe delegation tokens"
+    EXPIRE_TOKENS = "remove expired delegation tokens"
     DESCRIBE_TOPICS = "describe topics"
     READ = "read again"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -26,6 +26,10 @@ from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.waiting import Waiting
 from kraft_wire.security.authorization import AclOperation, topic_resource
 
+ANSWERS_PER_STEP: Final = 24
+"""So many fetches that waited are answered in one step. Each answer has a copy of the records: of megabytes,
+if much was committed at once."""
+
 
 class ParkedFetch(msgspec.Struct, frozen=True):
     """A fetch at the high watermark.
@@ -42,9 +46,13 @@ class ParkedFetch(msgspec.Struct, frozen=True):
 
 
 class ParkedConsumers:
-    """The fetches of consumers that wait, by the offset that they wait for and by their deadline."""
+    """The fetches of consumers that wait, by the offset that they wait for and by their deadline.
+
+    ``_left_ms`` is when some were taken and others, that were ready too, were left.
+    """
 
     def __init__(self) -> None:
+        self._left_ms: int | None = None
         self._by_offset: Waiting[ParkedFetch] = Waiting()
         self._by_deadline: Waiting[ParkedFetch] = Waiting()
 
@@ -59,18 +67,26 @@ class ParkedConsumers:
         self._by_deadline.drop(token)
 
     def next_deadline_ms(self) -> int | None:
-        """Return the earliest deadline of the parked fetches."""
-        return self._by_deadline.next_due()
+        """Return the earliest deadline of the parked fetches: a time that is over if ready ones were left."""
+        return self._by_deadline.next_due() if self._left_ms is None else self._left_ms
 
     def take_ready(self, high_watermark: int, now_ms: int) -> list[ParkedFetch]:
-        """Remove and return the fetches that have a record to read, or have reached their deadline."""
-        readable = self._by_offset.take_due(high_watermark - 1)
+        """Remove and return fetches that have a record to read, or have reached their deadline: as many as
+        are answered in one step."""
+        readable = self._by_offset.take_due(high_watermark - 1, ANSWERS_PER_STEP)
         for fetch in readable:
             self._by_deadline.drop(fetch.token)
-        expired = self._by_deadline.take_due(now_ms)
+        expired = self._by_deadline.take_due(now_ms, ANSWERS_PER_STEP - len(readable))
         for fetch in expired:
             self._by_offset.drop(fetch.token)
+        self._left_ms = now_ms if self._has_ready(high_watermark, now_ms) else None
         return readable + expired
+
+    def _has_ready(self, high_watermark: int, now_ms: int) -> bool:
+        offset, deadline_ms = self._by_offset.next_due(), self._by_deadline.next_due()
+        return offset is not None and (
+            offset < high_watermark or (deadline_ms is not None and deadline_ms <= now_ms)
+        )
 
 
 def is_consumer_fetch(request: ApiRequest) -> bool:
@@ -114,7 +130,7 @@ class ConsumerReads:
             self._answer(request.token, decision)
 
     def answer_parked(self, high_watermark: int) -> None:
-        """Answer the parked fetches that are ready."""
+        """Answer parked fetches that are ready. Of very many some are left for the next steps."""
         for parked in self._parked.take_ready(high_watermark, self._outbox.now.monotonic_ms):
             decision = consumer_fetch.decide(parked.request, parked.version, self._log_view())
             assert not isinstance(decision, ConsumerWait), "what is parked doesn't wait again"

@@ -30,6 +30,7 @@ from kraft_wire.controller.node.speculative_writes import (
     SpeculativeWrites,
     prepare,
     prepare_records,
+    undo_weight,
 )
 from kraft_wire.controller.node.works import InWork, Postponed, Uncommitted, WorkFor, WorkQueue
 from kraft_wire.protocol.errors import ApiError, ErrorCode
@@ -45,7 +46,8 @@ MOST_ITEMS_TO_REFUSE = 1_000
 controller if one item is answered with NOT_CONTROLLER."""
 MOST_UNCOMMITTED_RECORDS = 12_000
 """Works wait while so many of their own records aren't committed, so that they take little memory. Clients'
-requests wait while so many of theirs aren't: if the leadership is lost, they are undone in one step."""
+requests wait while so many of theirs aren't. If the leadership is lost, all are undone in one step: of those
+that take longer to undo there may be fewer (``undo_weight``)."""
 
 
 class Decisions:
@@ -121,8 +123,7 @@ class Decisions:
         self._schedule.deactivate()
         self._of_works.clear()
         self._of_clients.clear()
-        for released in self._waits.take_all():  # they are committed
-            self._outbox.answer(released.request, released.response)
+        self._waits.let_go(self._outbox.now.monotonic_ms)  # they are committed
         waiting = [*self._writes.revert(), *self._works.clear()]
         for request in waiting:
             if self._apis[request.api_key].answered_by is AnsweredBy.ANY_CONTROLLER:
@@ -163,7 +164,7 @@ class Decisions:
             self._send(released)
 
     def answer_known(self) -> None:
-        """Send the responses whose changes all active brokers know now."""
+        """Send responses whose changes all active brokers know now."""
         brokers, now_ms = self._state.metadata.brokers, self._outbox.now.monotonic_ms
         for released in self._waits.take_known(brokers, self._core.known_ends, now_ms):
             self._outbox.answer(released.request, released.response)
@@ -188,7 +189,7 @@ class Decisions:
             self._begin(request, context)
 
     def _begin(self, request: ApiRequest, context: Context, *, was_postponed: bool = False) -> None:
-        start_offset = self._state.next_offset = self._core.log_end_offset
+        self._state.next_offset = self._core.log_end_offset
         api = self._apis[request.api_key]
         try:
             result = api.decide(self._state, request.request, request.version, context)
@@ -209,7 +210,7 @@ class Decisions:
             self._fail(request)
             return
         if api.is_clients_write:
-            self._of_clients.add(start_offset, self._core.log_end_offset)
+            self._of_clients.add(self._core.log_end_offset, undo_weight(batches))
         self._state.sessions.apply(result.session_changes)
         if result.log_levels:
             self._outbox.emit(SetLogLevels(result.log_levels))
@@ -244,7 +245,7 @@ class Decisions:
 
     @staticmethod
     def _is_full(uncommitted: Uncommitted) -> bool:
-        return uncommitted.records >= MOST_UNCOMMITTED_RECORDS
+        return uncommitted.weight >= MOST_UNCOMMITTED_RECORDS
 
     def refuse_overdue(self) -> None:
         """Answer one request for which nothing was written by its deadline: an answer may be long."""
@@ -284,13 +285,12 @@ class Decisions:
         except Exception as error:  # noqa: BLE001 - as in ``decide``: this work fails, nothing else
             self._end_failed(in_work, error)
             return
-        start_offset = self._core.log_end_offset
         try:
             self._append(batches, request.request if request else None, piece.response)
         except NotApplied as error:
             self._end_failed(in_work, error.cause)
             return
-        self._of_works.add(start_offset, self._core.log_end_offset)
+        self._of_works.add(self._core.log_end_offset, undo_weight(batches))
         self._state.sessions.apply(piece.session_changes)
         in_work.has_written |= bool(batches)
         self._works.had_turn(in_work, has_ended=piece.is_last)

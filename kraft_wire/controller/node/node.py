@@ -226,8 +226,7 @@ class Node:
                 self._raft.drive(event)
         self._note_replay()
         self._digests.go_on(self.applied_end, is_active=self.is_active)
-        if self.is_active:
-            self._decisions.answer_known()
+        self._decisions.answer_known()
         self._register_if_due()
         return self._outbox.effects
 
@@ -241,7 +240,7 @@ class Node:
     def accept_connection(self, address: str, now_ms: int) -> int:
         """Count a new connection from an IP address: a quota may limit them. Returns 0, or how long to hold
         it before it is closed."""
-        return self._connection_rates.accept(self.state.metadata.quotas.by_entity, address, now_ms)
+        return self._connection_rates.accept(self.state.metadata.quotas, address, now_ms)
 
     def _throttle_time_ms(self, client: Caller) -> int:
         quotas, now_ms = self.state.metadata.quotas.by_entity, self._outbox.now.monotonic_ms

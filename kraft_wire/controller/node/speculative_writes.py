@@ -10,9 +10,9 @@ undone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kraft_wire.controller.decision.context import ControllerState, Result
 from kraft_wire.controller.decision.records import (
@@ -30,6 +30,9 @@ from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.errors import InvariantViolated
+
+SINGLE_WEIGHT: Final = 6
+"""A record that isn't in columns counts as so many that are: it is undone in 5 to 10 µs."""
 
 
 class NotApplied(Exception):
@@ -83,6 +86,12 @@ def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list
     if atomic and not fits:
         raise TooLargeForBatch(len(records))
     return batches
+
+
+def undo_weight(batches: Iterable[PreparedBatch]) -> int:
+    """Return about how long it would take to undo these records, in records of columns."""
+    parts = (part for batch in batches for part in parts_of(batch.records))
+    return sum(len(part) * (SINGLE_WEIGHT if isinstance(part, Sequence) else 1) for part in parts)
 
 
 def _framed_parts(records: Records) -> FramedRecords:

@@ -215,24 +215,27 @@ class Deadlines(Generic[Item]):
 
 
 class Uncommitted:
-    """Records that works, or clients, have written and that aren't committed yet."""
+    """Records that works, or clients, have written and that aren't committed yet.
+
+    ``weight`` is their number, but single ones, which take longer to undo than those in columns, count more.
+    """
 
     def __init__(self) -> None:
         self._pieces: deque[tuple[int, int]] = deque()
-        self.records = 0
+        self.weight = 0
 
-    def add(self, start_offset: int, end_offset: int) -> None:
-        """Note the records of a decision."""
-        if end_offset > start_offset:
-            self._pieces.append((end_offset, end_offset - start_offset))
-            self.records += end_offset - start_offset
+    def add(self, end_offset: int, weight: int) -> None:
+        """Note the records of a decision, which end at this offset."""
+        if weight:
+            self._pieces.append((end_offset, weight))
+            self.weight += weight
 
     def committed(self, high_watermark: int) -> None:
         """Forget the pieces that are committed."""
         while self._pieces and self._pieces[0][0] <= high_watermark:
-            self.records -= self._pieces.popleft()[1]
+            self.weight -= self._pieces.popleft()[1]
 
     def clear(self) -> None:
         """Forget all."""
         self._pieces.clear()
-        self.records = 0
+        self.weight = 0

@@ -58,9 +58,12 @@ class Elections(Slices):
         else:
             wanted = leader == NO_LEADER
         rows: Rows = np.flatnonzero(wanted) + window.start
-        if self._election is Election.UNCLEAN and not self._everywhere and len(rows):
-            rows = rows[may_be_unclean(view, rows, Election.ONLINE)]
         return rows
+
+    def chosen(self, view: ClusterView, affected: Rows) -> Rows:
+        if self._election is Election.UNCLEAN and not self._everywhere and len(affected):
+            return affected[may_be_unclean(view, affected, Election.ONLINE)]
+        return affected
 
     def in_columns(self, view: ClusterView, rows: Rows) -> tuple[Mask, Changes]:
         isr = view.state.metadata.partitions.columns.isr[rows]

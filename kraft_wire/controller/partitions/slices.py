@@ -61,6 +61,11 @@ class Slices(ABC):
     def affected(self, view: ClusterView, window: slice) -> Rows:
         """Return the rows of a window that this decision is about, in ascending order."""
 
+    def chosen(self, view: ClusterView, affected: Rows) -> Rows:
+        """Return those of the affected rows that are decided about, if it takes time to tell which: all
+        affected rows count for the step."""
+        return affected
+
     @abstractmethod
     def in_columns(self, view: ClusterView, rows: Rows) -> tuple[Mask, Changes]:
         """Return which rows columns can decide, and the changes of all rows."""
@@ -98,13 +103,14 @@ class Slices(ABC):
             window = self._window(partitions, limits.window_rows)
             if window is None:
                 break
-            rows = self.affected(view, window)
+            affected = self.affected(view, window)
+            rows_left -= len(affected)
+            rows = self.chosen(view, affected)
             first_left = None
             if len(rows):
                 records, unusual, first_left = self._decide(view, rows, unusual_left)
                 found = joined(found, records)
                 unusual_left -= unusual
-                rows_left -= len(rows)
             self._pass(partitions, window.stop if first_left is None else first_left)
         return found
 

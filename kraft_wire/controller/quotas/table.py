@@ -6,9 +6,11 @@ from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 FEW: Final = 1_000
-"""With more entries than that, those that are as good as new are forgotten."""
+"""With so many entries, those that are as good as new are forgotten now and then."""
 MOST: Final = 10_000
-"""Further clients share one entry."""
+"""The most clients that have an entry of their own. All others share one."""
+SWEEP_MS: Final = 1_000
+"""The least time between two searches for entries that are as good as new: Kafka's sample, by default."""
 
 Client = TypeVar("Client", bound=Hashable)
 Entry = TypeVar("Entry")
@@ -19,33 +21,41 @@ class BoundedTable(Generic[Client, Entry]):
 
     def __init__(self, is_new: Callable[[Entry, int], bool]) -> None:
         self._is_new = is_new
-        self._entries: dict[Client | None, Entry] = {}
-        self._look_at = FEW
+        self._own: dict[Client, Entry] = {}
+        self._shared: Entry | None = None
+        self._sweep_at_ms = 0
 
     def find(self, client: Client) -> Entry | None:
         """Return a client's entry, which others may share; None if there is none."""
-        entry = self._entries.get(client)
-        if entry is None and len(self._entries) > MOST:
-            return self._entries.get(None)
-        return entry
+        entry = self._own.get(client)
+        return self._shared if entry is None and self._is_full() else entry
 
     def find_or_add(self, client: Client, make: Callable[[], Entry], now_ms: int) -> Entry:
         """Return a client's entry, a new one if there was none."""
-        entry = self.find(client)
-        if entry is not None:
-            return entry
-        self._make_room(now_ms)
-        entry = make()
-        self._entries[client if len(self._entries) < MOST else None] = entry
+        entry = self._own.get(client)
+        if entry is None:
+            self._make_room(now_ms)
+            entry = self._find_or_share(client, make)
         return entry
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._own) + (self._shared is not None)
+
+    def _find_or_share(self, client: Client, make: Callable[[], Entry]) -> Entry:
+        if not self._is_full():
+            return self._own.setdefault(client, make())
+        if self._shared is None:
+            self._shared = make()
+        return self._shared
+
+    def _is_full(self) -> bool:
+        return len(self._own) >= MOST
 
     def _make_room(self, now_ms: int) -> None:
-        if len(self._entries) < self._look_at:
+        """Forget the entries that are as good as new, if it is time."""
+        if len(self._own) < FEW or now_ms < self._sweep_at_ms:
             return
-        self._entries = {
-            client: entry for client, entry in self._entries.items() if not self._is_new(entry, now_ms)
-        }
-        self._look_at = max(FEW, 2 * len(self._entries))
+        self._sweep_at_ms = now_ms + SWEEP_MS
+        self._own = {client: entry for client, entry in self._own.items() if not self._is_new(entry, now_ms)}
+        if self._shared is not None and self._is_new(self._shared, now_ms):
+            self._shared = None

@@ -30,8 +30,10 @@ from kraft_wire.security.authorization import AclOperation, Resource, ResourceTy
 from kraft_wire.security.principal import Principal
 from kraft_wire.security.secret import Secret
 
-TOKENS_PER_PIECE: Final = 1_000
-"""The tokens that are looked at in one step."""
+RENEWERS_PER_PIECE: Final = 10_000
+"""The renewers that are looked at in one step, with those that stand for the tokens."""
+RENEWERS_OF_A_TOKEN: Final = 10
+"""A token itself takes as long as so many renewers."""
 
 
 def handle(
@@ -55,18 +57,27 @@ class _Description:
         self._secret = key
         self._owners = owners
         self._names_requester = version >= NAMES_REQUESTER
-        self._left = [] if owners is not None and not owners else list(state.metadata.tokens.by_id)
+        self._ids = [] if owners is not None and not owners else list(state.metadata.tokens.by_id)
+        self._seen = 0
         self._described: list[DescribedDelegationToken] = []
 
     def decide(self, state: ControllerState, context: Context) -> Piece:
         """Describe the next tokens."""
-        ids, self._left = self._left[:TOKENS_PER_PIECE], self._left[TOKENS_PER_PIECE:]
-        for token in filter(None, map(state.metadata.tokens.by_id.get, ids)):
-            if self._is_wanted(token) and _may_see(token, context):
-                self._described.append(self._describe(token))
-        if self._left:
+        weight = 0
+        while self._seen < len(self._ids) and weight < RENEWERS_PER_PIECE:
+            weight += RENEWERS_OF_A_TOKEN
+            token = state.metadata.tokens.by_id.get(self._ids[self._seen])
+            self._seen += 1
+            if token is not None:
+                weight += len(token.renewers)
+                self._look_at(token, context)
+        if self._seen < len(self._ids):
             return Piece((), is_last=False)
         return Piece((), is_last=True, response=DescribeDelegationTokenResponse(tokens=self._described))
+
+    def _look_at(self, token: DelegationToken, context: Context) -> None:
+        if self._is_wanted(token) and _may_see(token, context):
+            self._described.append(self._describe(token))
 
     def _describe(self, token: DelegationToken) -> DescribedDelegationToken:
         described = _described(token, self._secret)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kraft_wire.metadata.partitions.cells import PAD, copied, grown, lengthened, unpadded
+from kraft_wire.metadata.partitions.cells import PAD, any_in_row, copied, grown, lengthened, unpadded
 from kraft_wire.metadata.partitions.lazy_numpy import np
 from kraft_wire.metadata.partitions.partition import NO_LEADER, Ids
 
@@ -153,14 +153,14 @@ class ElrColumns:
         """Return the rows of a window whose ELR contains this broker, in ascending order."""
         if not self._width:
             return np.empty(0, np.intp)
-        rows: Rows = np.flatnonzero((self._members[window] == broker_id).any(axis=1)) + window.start
+        rows: Rows = np.flatnonzero(any_in_row(self._members[window] == broker_id)) + window.start
         return rows
 
     def rows_with_any(self, window: slice) -> Rows:
         """Return the rows of a window that have an ELR or a last known leader, in ascending order."""
         if not self._width:
             return np.empty(0, np.intp)
-        has_any = (self._members[window] != PAD).any(axis=1) | (self._last_known[window] != NO_LEADER)
+        has_any = any_in_row(self._members[window] != PAD) | (self._last_known[window] != NO_LEADER)
         rows: Rows = np.flatnonzero(has_any) + window.start
         return rows
 

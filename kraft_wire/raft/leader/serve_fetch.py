@@ -43,6 +43,9 @@ FIRST_WITH_LEADER = 12
 FIRST_WITH_ENDPOINTS = 17
 FIRST_WITH_HIGH_WATERMARK = 18
 UNKNOWN_OFFSET = -1
+MOST_OF_A_VOTER = 4
+"""So many Fetches of a voter wait. It sends one, and perhaps another on a new connection; but anybody can
+send any number in its name, and all of them are answered at each append."""
 
 
 def handle_fetch(quorum: QuorumState, rpc: RpcRequest) -> bool:
@@ -96,8 +99,10 @@ def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> bool:
     if max_wait_ms == 0:
         _answer(quorum, [call])
     elif not _has_news(quorum, leadership, call, is_voter=is_voter):
-        waiting = quorum.parked if is_voter else quorum.observers
-        waiting.park(call, now_ms + max_wait_ms)
+        if is_voter:
+            _park_voters(quorum, call, now_ms + max_wait_ms)
+        else:
+            quorum.observers.park(call, now_ms + max_wait_ms)
     elif is_voter or quorum.observers.may_go(now_ms):
         _answer(quorum, [call])
     else:
@@ -150,6 +155,15 @@ def _has_news(quorum: QuorumState, leadership: Leadership, call: FetchCall, *, i
 # Waiting fetches.
 
 
+def _park_voters(quorum: QuorumState, call: FetchCall, deadline_ms: int) -> None:
+    """Let a voter's call wait. If too many of this voter wait then, answer the oldest."""
+    quorum.parked.park(call, deadline_ms)
+    waiting = [each for each in quorum.parked if each.replica == call.replica]
+    if len(waiting) > MOST_OF_A_VOTER:
+        quorum.parked.drop(waiting[0].token)
+        _answer(quorum, waiting[:1])
+
+
 def answer_voters(quorum: QuorumState) -> None:
     """Answer the voters that wait, because a record was appended or committed."""
     _answer(quorum, quorum.parked.take_all())
@@ -164,8 +178,10 @@ def answer_new_voters(quorum: QuorumState) -> None:
 
 
 def answer_everybody(quorum: QuorumState) -> None:
-    """Answer all that wait, because this node doesn't lead the epoch any more."""
-    _answer(quorum, [*quorum.parked.take_all(), *quorum.observers.take_all()])
+    """Answer all that wait, because this node doesn't lead the epoch any more: of the observers some now, the
+    others in their turn."""
+    quorum.observers.dismiss()
+    _answer(quorum, [*quorum.parked.take_all(), *quorum.observers.take_first(quorum.now.monotonic_ms)])
 
 
 def tell_observers(quorum: QuorumState) -> None:
@@ -175,16 +191,13 @@ def tell_observers(quorum: QuorumState) -> None:
 
 
 def answer_turn(quorum: QuorumState) -> None:
-    """Answer the observers whose turn it is."""
+    """Answer the observers whose turn it is: there is news for them, or their deadline has passed."""
     _answer(quorum, quorum.observers.take_turn(quorum.now.monotonic_ms))
 
 
 def answer_expired(quorum: QuorumState) -> None:
-    """Answer those whose deadline has passed, with nothing new."""
-    now_ms = quorum.now.monotonic_ms
-    for calls in (quorum.parked.take_due(now_ms), quorum.observers.take_expired(now_ms)):
-        if calls:
-            _answer(quorum, calls)
+    """Answer the voters whose deadline has passed, with nothing new."""
+    _answer(quorum, quorum.parked.take_due(quorum.now.monotonic_ms))
 
 
 # The answer.

@@ -3,7 +3,8 @@
 Brokers are observers, and there may be very many. A commit is news for all of them at once, and each asks
 again as soon as it is answered. So only some are answered at once; the others have their turn a few
 milliseconds later, in the order in which they came. Whoever waited for its turn gets everything that was
-committed meanwhile: when much is changed, each is answered less often, and hardly later.
+committed meanwhile: when much is changed, each is answered less often, and hardly later. Those that waited
+for news up to their deadline have their turn, too: there may be as many of them.
 
 Turns come with ticks. Where the processor is busy, ticks are late, and no turn makes up for another: other
 requests are served in between, and the commit that the next turn tells of is not delayed.
@@ -26,13 +27,17 @@ ANSWERS_PER_TURN: Final = 24
 
 
 class WaitingObservers:
-    """The fetches of observers: those that wait for news, and those for which there is news."""
+    """The fetches of observers: those that wait for news, and those for which there is news.
 
-    __slots__ = ("_allowed", "_due", "_seen_ms", "_waiting")
+    If those with news ``_are_dismissed``, they don't ask again, and so they have no pace.
+    """
+
+    __slots__ = ("_allowed", "_are_dismissed", "_due", "_seen_ms", "_waiting")
 
     def __init__(self) -> None:
         self._waiting = ParkedFetches()
         self._due: dict[Hashable, FetchCall] = {}
+        self._are_dismissed = False
         self._allowed = AT_ONCE
         self._seen_ms = 0
 
@@ -56,26 +61,36 @@ class WaitingObservers:
         for call in self._waiting.take_all():
             self._due[call.token] = call
 
+    def dismiss(self) -> None:
+        """Take note that all have to ask another node: they are answered soon."""
+        self.have_news()
+        self._are_dismissed = bool(self._due)
+
     def take_first(self, now_ms: int) -> list[FetchCall]:
         """Remove and return the fetches that are answered as soon as there is news."""
-        return self._take(now_ms, AT_ONCE)
+        return self._take_due(self._most_at(now_ms, AT_ONCE))
 
     def take_turn(self, now_ms: int) -> list[FetchCall]:
-        """Remove and return the fetches whose turn it is now."""
-        return self._take(now_ms, ANSWERS_PER_TURN)
+        """Remove and return the fetches whose turn it is now: those for which there is news, then those that
+        waited for it up to their deadline."""
+        most = self._most_at(now_ms, ANSWERS_PER_TURN)
+        calls = self._take_due(most)
+        expired = self._waiting.take_due(now_ms, most - len(calls))
+        self._allowed = max(0, self._allowed - len(expired))
+        return calls + expired
 
-    def _take(self, now_ms: int, most: int) -> list[FetchCall]:
-        if not self._due:
-            return []
-        taken = list(islice(self._due.values(), min(most, self._allowed_at(now_ms))))
-        for call in taken:
+    def _most_at(self, now_ms: int, most: int) -> int:
+        allowed = self._allowed_at(now_ms)
+        return AT_ONCE if self._are_dismissed else min(most, allowed)
+
+    def _take_due(self, most: int) -> list[FetchCall]:
+        calls = list(islice(self._due.values(), most))
+        for call in calls:
             del self._due[call.token]
-        self._allowed -= len(taken)
-        return taken
-
-    def take_expired(self, now_ms: int) -> list[FetchCall]:
-        """Remove and return the fetches that waited for news up to their deadline."""
-        return self._waiting.take_due(now_ms)
+        if not self._are_dismissed:
+            self._allowed -= len(calls)
+        self._are_dismissed &= bool(self._due)
+        return calls
 
     def take_if(self, is_wanted: Callable[[FetchCall], bool]) -> list[FetchCall]:
         """Remove and return some of the fetches. Looks at all of them."""
@@ -84,27 +99,20 @@ class WaitingObservers:
             self.abandon(call.token)
         return calls
 
-    def take_all(self) -> list[FetchCall]:
-        """Remove and return all fetches."""
-        calls = [*self._due.values(), *self._waiting.take_all()]
-        self._due.clear()
-        return calls
-
     def abandon(self, token: Hashable) -> None:
         """Drop a fetch whose client has disconnected."""
         self._due.pop(token, None)
         self._waiting.drop(token)
 
-    def next_deadline_ms(self) -> int | None:
-        """Return the earliest deadline of those that wait for news, None if there are none."""
-        return self._waiting.next_due()
-
     def next_turn_ms(self) -> int | None:
-        """Return the monotonic time of the next turn, None if nobody waits for it."""
-        if not self._due:
-            return None
-        lacking = min(ANSWERS_PER_TURN, len(self._due)) - self._allowed
-        return self._seen_ms + max(1, -(-lacking // ANSWERS_PER_MS))
+        """Return the monotonic time of the next turn, None if nobody waits."""
+        if self._are_dismissed:
+            return self._seen_ms + 1
+        if self._due:
+            lacking = min(ANSWERS_PER_TURN, len(self._due)) - self._allowed
+            return self._seen_ms + max(1, -(-lacking // ANSWERS_PER_MS))
+        deadline_ms = self._waiting.next_due()
+        return None if deadline_ms is None else max(deadline_ms, self._seen_ms + 1)
 
     def _allowed_at(self, now_ms: int) -> int:
         """Return how many may be answered now."""

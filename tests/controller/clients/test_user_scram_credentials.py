@@ -28,6 +28,7 @@ from kraft_wire.protocol.messages.describe_user_scram_credentials_request import
 from kraft_wire.protocol.messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
 )
+from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from tests.controller.controller_harness import Harness
 
 SHA_256, SHA_512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
@@ -160,6 +161,38 @@ def test_users_are_described(harness: Harness) -> None:
         "bob": (ErrorCode.DUPLICATE_RESOURCE, []),
         "ann": ann,
     }
+
+
+class Name(str):
+    """A name that counts how often it is looked up."""
+
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        Name.looked_up += 1
+        return super().__hash__()
+
+
+def test_very_many_users_are_described_in_pieces_the_first_of_which_is_short(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_user_scram_credentials, "USERS_PER_PIECE", 10)
+    users = [f"user-{number}" for number in range(1_000)]
+    for user in users:
+        for mechanism in (SHA_256, SHA_512):
+            record = UserScramCredentialRecord(Name(user), mechanism, b"salt", b"key", b"key", 4096)
+            harness.metadata.replay(record, harness.state.next_offset)
+    Name.looked_up = 0
+    result = harness.decide(describe_user_scram_credentials, DescribeUserScramCredentialsRequest(None), 0)
+    assert Name.looked_up <= 10 * 10
+    pieces, response = 1, result.response
+    while response is None:
+        piece = result.works[0].decide(harness.state, harness.context())
+        pieces, response = pieces + 1, piece.response
+    assert isinstance(response, DescribeUserScramCredentialsResponse)
+    assert pieces >= 100
+    assert [each.user for each in response.results] == users
+    assert all(len(each.credential_infos) == 2 for each in response.results)
 
 
 def test_secrets_are_not_printed() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kraft_wire.controller.node.events import ApiRequest, Caller
+from kraft_wire.controller.node.known_waits import ANSWERS_PER_STEP, KnownWaits
+from kraft_wire.controller.node.speculative_writes import Released
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.files import CLUSTER_METADATA_TOPIC_ID
 from kraft_wire.protocol.errors import ErrorCode
@@ -124,6 +129,54 @@ def test_committed_changes_are_answered_when_the_leadership_goes(controller: Lon
     create(controller, "t")
     lose_leadership(controller)
     assert is_created(controller, "t")
+
+
+def test_many_answers_are_sent_some_in_each_step(controller: LoneController) -> None:
+    names = [f"t-{number}" for number in range(2 * ANSWERS_PER_STEP + 1)]
+    for name in names:
+        controller.ask(name, create_topic(name), 7)
+    controller.flush()
+    end = controller.node.core.log_end_offset
+    fetch(controller, "knows it", end, end)
+    for steps in (1, 2):
+        assert [name for name in names if is_created(controller, name)] == names[: steps * ANSWERS_PER_STEP]
+        assert controller.node.next_deadline_ms() == controller.now_ms
+        controller.tick()
+    assert all(is_created(controller, name) for name in names)
+
+
+def test_many_answers_are_sent_some_in_each_step_when_the_leadership_goes(controller: LoneController) -> None:
+    names = [f"t-{number}" for number in range(2 * ANSWERS_PER_STEP + 1)]
+    for name in names:
+        controller.ask(name, create_topic(name), 7)
+    controller.flush()
+    lose_leadership(controller)
+    for steps in (1, 2):
+        assert [name for name in names if is_created(controller, name)] == names[: steps * ANSWERS_PER_STEP]
+        assert controller.node.next_deadline_ms() == controller.now_ms
+        controller.tick()
+    assert all(is_created(controller, name) for name in names)
+
+
+class CountedEnds(dict[int, int]):
+    """Ends that count how often one is looked up."""
+
+    looked_up = 0
+
+    def get(self, key: int, default: Any = None) -> Any:
+        self.looked_up += 1
+        return super().get(key, default)
+
+
+def test_however_many_answers_are_sent_brokers_are_looked_at_few_times(controller: LoneController) -> None:
+    brokers = dict.fromkeys(range(50), controller.state.metadata.brokers[BROKER])
+    waits = KnownWaits(WAIT_MS)
+    request = ApiRequest("token", 19, 7, create_topic("t"), Caller(""))
+    for end in range(1, 41):
+        waits.hold(Released(request, CreateTopicsResponse(), end, changes=True), 0)
+    ends = CountedEnds(dict.fromkeys(brokers, 30))
+    assert [each.end_offset for each in waits.take_known(brokers, ends, 1)] == [*range(1, 31)]
+    assert ends.looked_up <= 2 * len(brokers) + 1
 
 
 def test_nothing_waits_by_default() -> None:

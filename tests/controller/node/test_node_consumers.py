@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kraft_wire.controller.node.consumer_reads import ANSWERS_PER_STEP
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
@@ -60,6 +63,30 @@ def test_a_consumer_that_waited_long_enough_gets_an_empty_answer() -> None:
     assert "fetch" not in controller.replies
     controller.tick(1)
     assert controller.answer("fetch", FetchResponse).responses[0].partitions[0].records == b""
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_many_consumers_are_answered_some_in_each_step(is_committed: bool) -> None:
+    """A connection may have 128 Fetches that wait, and all of them wait for the same commit."""
+    controller = controller_with_broker(Settings(node_id=NODE_ID, metadata_max_idle_interval_ms=0))
+    end = controller.node.core.high_watermark
+    assert end is not None
+    consumers = range(4 * ANSWERS_PER_STEP)
+    for consumer in consumers:
+        controller.ask(consumer, consume(end, max_wait_ms=300), 11)
+    controller.replies.clear()
+    if is_committed:
+        controller.ask("create", create_topic("a"), 7)
+        controller.flush()
+    else:
+        controller.tick(300)
+    steps = 1
+    while (answered := [token for token in controller.replies if token != "create"]) != [*consumers]:
+        assert answered == [*consumers[: steps * ANSWERS_PER_STEP]]
+        assert controller.node.next_deadline_ms() == controller.now_ms
+        controller.tick()
+        steps += 1
+    assert steps == 4
 
 
 def test_an_abandoned_consumer_is_not_answered() -> None:

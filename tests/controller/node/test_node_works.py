@@ -208,6 +208,17 @@ def test_clients_writes_wait_while_too_much_of_theirs_is_not_committed(
     assert has_topic(controller, "d")
 
 
+def test_single_records_count_more_than_those_in_columns(
+    controller: LoneController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take longer to undo."""
+    monkeypatch.setattr(decisions, "MOST_UNCOMMITTED_RECORDS", 110)
+    ask_for_topic(controller, "in-columns", partitions=100)
+    for name in ("a", "b"):
+        ask_for_topic(controller, name)
+    assert has_topic(controller, "a") and not has_topic(controller, "b")
+
+
 def test_requests_of_brokers_do_not_wait_for_what_clients_wrote(
     controller: LoneController, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from kraft_wire.controller.brokers import broker_changes
 from kraft_wire.controller.brokers.broker_changes import BrokerChange
 from kraft_wire.controller.decision.work import SliceLimits, Work
+from kraft_wire.controller.partitions.timed_elections import elect_unclean_leaders
 from kraft_wire.controller.topics import create_partitions, delete_topics
 from kraft_wire.metadata.partitions import regions
 from kraft_wire.metadata.partitions.partition import NO_LEADER
@@ -111,6 +112,18 @@ def test_if_too_many_moves_are_to_be_remembered_it_begins_again(monkeypatch: pyt
     monkeypatch.setattr(regions, "_REMEMBERED_MOVES", 0)
     cluster = moved_while_unfenced(SlicedCluster())
     assert cluster.metadata.partitions.led_by(NO_LEADER) == []
+
+
+def test_partitions_without_a_leader_that_keep_none_are_looked_at_in_several_steps() -> None:
+    """Their topics don't allow unclean elections, and finding that out takes time."""
+    cluster = SlicedCluster()
+    for number in range(10):
+        cluster.create_topic(f"of-1-{number}", *[(1,)] * 4)
+    cluster.fence(1)
+    done = elect_unclean_leaders(cluster.state, cluster.context())
+    assert not done.records
+    cluster.works += done.works
+    assert cluster.steps_to_the_end() == 9
 
 
 def test_topics_that_move_again_and_again_cannot_keep_a_broker_from_being_fenced() -> None:

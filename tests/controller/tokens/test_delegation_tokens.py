@@ -9,15 +9,16 @@ from types import ModuleType
 import msgspec
 import pytest
 
-from kraft_wire.controller.decision.context import Context
+from kraft_wire.controller.decision.context import Context, Round
 from kraft_wire.controller.tokens import (
     create_delegation_token,
     describe_delegation_token,
     expire_delegation_token,
+    expired_tokens,
     renew_delegation_token,
     token_rules,
 )
-from kraft_wire.controller.tokens.expired_tokens import MOST_AT_ONCE, remove_expired_tokens
+from kraft_wire.controller.tokens.expired_tokens import TOKENS_PER_PIECE, remove_expired_tokens
 from kraft_wire.metadata.tokens import DelegationToken
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
@@ -31,9 +32,13 @@ from kraft_wire.protocol.messages.describe_delegation_token_request import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
 )
-from kraft_wire.protocol.messages.describe_delegation_token_response import DescribeDelegationTokenResponse
+from kraft_wire.protocol.messages.describe_delegation_token_response import (
+    DescribedDelegationToken,
+    DescribeDelegationTokenResponse,
+)
 from kraft_wire.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
 from kraft_wire.protocol.messages.expire_delegation_token_response import ExpireDelegationTokenResponse
+from kraft_wire.protocol.messages.remove_delegation_token_record import RemoveDelegationTokenRecord
 from kraft_wire.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from kraft_wire.protocol.messages.renew_delegation_token_response import RenewDelegationTokenResponse
 from kraft_wire.security.authorization import AclOperation, Resource, ResourceType
@@ -284,21 +289,95 @@ def test_a_token_is_shown_whole(cluster: Cluster) -> None:
     assert times == (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms)
 
 
-def test_expired_tokens_are_removed_some_at_a_time(cluster: Cluster) -> None:
+@pytest.mark.parametrize("owners", [None, "alice"])
+def test_tokens_with_many_renewers_are_described_in_more_pieces(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, owners: str | None
+) -> None:
+    looked_at = count_renewers(monkeypatch)
+    names = tuple(f"renewer-{number}" for number in range(1_000))
+    made = [cluster.create(renewers=names).token_id for _ in range(25)]
+    asked = None if owners is None else [DescribeDelegationTokenOwner("User", owners)]
+    result = cluster.decide(describe_delegation_token, DescribeDelegationTokenRequest(asked), 3)
+    assert result.response is None
+    (work,) = result.works
+    pieces = [looked_at.copy()]
+    while True:
+        looked_at.clear()
+        piece = work.decide(cluster.state, cluster.context())
+        pieces.append(looked_at.copy())
+        if piece.is_last:
+            break
+    assert all(sum(each) <= 10_000 for each in pieces)
+    assert sum(map(len, pieces)) == len(made)
+    assert isinstance(piece.response, DescribeDelegationTokenResponse)
+    assert [token.token_id for token in piece.response.tokens] == made
+
+
+def count_renewers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list of how many renewers each token had that is described from now on."""
+    looked_at: list[int] = []
+    describe = describe_delegation_token._described
+
+    def counting(token: DelegationToken, key: Secret) -> DescribedDelegationToken:
+        looked_at.append(len(token.renewers))
+        return describe(token, key)
+
+    monkeypatch.setattr(describe_delegation_token, "_described", counting)
+    return looked_at
+
+
+def add_old_tokens(cluster: Cluster, count: int, name: str = "old") -> None:
     wall_ms = cluster.wall_ms
-    for number in range(MOST_AT_ONCE + 1):
-        record = DelegationTokenRecord(
-            "User:a", "User:a", (), 0, wall_ms + DAY_MS, wall_ms - 1, f"old-{number}"
-        )
-        cluster.replay([(record, 0)])
+    for number in range(count):
+        times = 0, wall_ms + DAY_MS, wall_ms - 1
+        cluster.replay([(DelegationTokenRecord("User:a", "User:a", (), *times, f"{name}-{number}"), 0)])
+
+
+def test_expired_tokens_are_removed_some_at_a_time(cluster: Cluster) -> None:
+    add_old_tokens(cluster, TOKENS_PER_PIECE)
     living = cluster.create().token_id
+    add_old_tokens(cluster, 1, "last")
     first = remove_expired_tokens(cluster.state, cluster.context())
-    assert first.more and len(first.records) == MOST_AT_ONCE
+    assert len(first.records) == TOKENS_PER_PIECE
     cluster.apply(first)
-    second = remove_expired_tokens(cluster.state, cluster.context())
-    assert not second.more and len(second.records) == 1
-    cluster.apply(second)
+    (work,) = first.works
+    cluster.state.in_work = {work.key}
+    assert remove_expired_tokens(cluster.state, cluster.context()) == Round(), "it is going on"
+    second = work.decide(cluster.state, cluster.context())
+    assert second.is_last and len(second.records) == 1
+    cluster.replay(second.records)
     assert list(cluster.metadata.tokens.by_id) == [living]
+
+
+def test_no_token_is_looked_at_twice_in_a_search_for_expired_ones(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expired_tokens, "TOKENS_PER_PIECE", 2)
+    looked_at: list[str] = []
+
+    def counting(token: DelegationToken, now_ms: int) -> bool:
+        looked_at.append(token.token_id)
+        return token_rules.has_expired(token, now_ms)
+
+    monkeypatch.setattr(expired_tokens, "has_expired", counting)
+    living = [cluster.create().token_id for _ in range(5)]
+    add_old_tokens(cluster, 4)
+    tokens = list(cluster.metadata.tokens.by_id)
+    round_ = remove_expired_tokens(cluster.state, cluster.context())
+    assert looked_at == tokens[:2]
+    (work,) = round_.works
+    cluster.replay([(RemoveDelegationTokenRecord("old-3"), 0)])
+    is_last = False
+    while not is_last:
+        piece = work.decide(cluster.state, cluster.context())
+        cluster.replay(piece.records)
+        is_last = piece.is_last
+    assert looked_at == tokens[:-1]
+    assert list(cluster.metadata.tokens.by_id) == living
+
+
+def test_without_tokens_nothing_is_removed(cluster: Cluster) -> None:
+    assert remove_expired_tokens(cluster.state, cluster.context()) == Round()
 
 
 def test_the_secret_key_is_not_printed(cluster: Cluster) -> None:

@@ -7,8 +7,9 @@ from itertools import count
 import pytest
 
 from kraft_wire.protocol.uuid import Uuid
-from kraft_wire.raft.effects import HighWatermarkAdvanced
+from kraft_wire.raft.effects import HighWatermarkAdvanced, Reply
 from kraft_wire.raft.events import RpcRequest
+from kraft_wire.raft.leader.serve_fetch import MOST_OF_A_VOTER
 from tests.raft.core_quorum import CoreQuorum, QuorumNode
 from tests.raft.lone_node import LISTENER, fetch
 from tests.raft.membership.reconfiguration import NO_CLIENT
@@ -70,3 +71,29 @@ def test_a_leader_that_names_the_middle_of_a_batch_commits_what_is_before_it() -
     quorum.run_until(lambda: follower.end_offset == base + len(VALUES))
     follower.running._quorum.follow_high_watermark(base + 3)
     assert base + 3 not in high_watermarks(follower)
+
+
+def test_few_fetches_of_a_voter_wait_and_newer_ones_answer_the_oldest() -> None:
+    """All fetches of voters that wait are answered in one step, at each append."""
+    quorum = CoreQuorum(3).led()
+    quorum.run_for(5_000)
+    leader, voter = quorum.leader, quorum.followers()[0]
+    epoch, end_offset = leader.running.epoch, leader.end_offset
+    request = fetch(
+        end_offset,
+        epoch,
+        epoch=epoch,
+        replica=voter.id,
+        directory=voter.config.directory_id,
+        high_watermark=end_offset,
+    )
+    calls = [Caller(leader.id, NO_CLIENT, next(_NUMBERS)) for _ in range(100)]
+    answered = [
+        effect.token
+        for call in calls
+        for effect in leader.step(RpcRequest(call, request, 18, LISTENER))
+        if isinstance(effect, Reply)
+    ]
+    waiting = [call for call in leader.running._quorum.parked if call.replica == voter.config.replica_key]
+    assert [call.token for call in waiting] == calls[-MOST_OF_A_VOTER:]
+    assert [token for token in answered if token in calls] == calls[:-MOST_OF_A_VOTER]
