@@ -84,9 +84,12 @@ def text_of_form(form: Form) -> str:
 
 
 def codes_in(form: Form) -> list[int]:
-    """Return the error codes of an answer: all of its ``errorCode`` and ``topicConfigErrorCode`` fields."""
+    """Return the error codes of an answer: all of its ``errorCode`` and ``topicConfigErrorCode`` fields.
+
+    The second is a tagged field: it is there only if it isn't 0.
+    """
     if isinstance(form, dict):
-        own = [each for key, each in form.items() if key in ("errorCode", "ErrorCode")]
+        own = [each for key, each in form.items() if key in ("errorCode", "topicConfigErrorCode")]
         return own + [code for each in form.values() for code in codes_in(each)]
     if isinstance(form, list):
         return [code for each in form for code in codes_in(each)]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
-
-import msgspec
 
 from compat.harness.kafka.cluster import NEWEST_KAFKA, random_cluster_id
 from compat.harness.kafka.jars import find_jars
@@ -18,11 +15,13 @@ from compat.harness.kafka.tool_server import ToolServer
 from compat.harness.processes import Workspace
 from compat.harness.waiting import wait_until
 from compat.harness.wire import ConnectionClosed, WireClient
-from compat.judges.behaviour.forms import Form, codes_in, differences, form_of, opened, text_of_form
-from compat.judges.behaviour.known import CONTROLLER_ID, Known
-from compat.judges.behaviour.rules import Outcome, compared
-from compat.judges.behaviour.set_aside import why_over, why_set_aside
-from compat.judges.behaviour.steps import AnyStep, Beat, Unregister
+from compat.judges.behaviour.forms import Form, codes_in, form_of, opened
+from compat.judges.behaviour.known import CONTROLLER_ID, TOKEN_SECRET, Known
+from compat.judges.behaviour.outcome import CLOSED, Asked, Outcome
+from compat.judges.behaviour.played import Answered, Difference, Played
+from compat.judges.behaviour.rules import compared
+from compat.judges.behaviour.set_aside import why_last, why_not_compared, why_set_aside
+from compat.judges.behaviour.steps import AnyStep, Beat, CreateToken, RenewToken
 from kraft_wire.client.live_log import LiveLog
 from kraft_wire.client.quorum import QuorumClient
 from kraft_wire.client.settings import QuorumSettings
@@ -31,7 +30,9 @@ from kraft_wire.log.batch import iter_records, split_batches
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.create_delegation_token_response import CreateDelegationTokenResponse
+from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.protocol.messages.renew_delegation_token_response import RenewDelegationTokenResponse
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.protocol.registry import api_name, response_class
 from kraft_wire.wire.address import Address
@@ -39,10 +40,10 @@ from kraft_wire.wire.address import Address
 FIRST_WITH_CONTROLLERS: Final = 15
 """The first metadata.version with registrations of controllers."""
 REGISTRATIONS: Final = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"})
-CACHED: Final = frozenset({"DelegationTokenRecord", "RemoveDelegationTokenRecord"})
-CACHED_AFTER_S: Final = 0.1
-"""Java's controller finds a token only when its cache has it, some milliseconds after the record."""
-CLOSED: Final = "the connection was closed"
+TOKENS: Final = frozenset({"DelegationTokenRecord", "RemoveDelegationTokenRecord"})
+RENEW_VERSION: Final = 2
+STRANGER: Final = "a stranger"
+"""A user who may change no token."""
 PROPERTIES: Final = {
     # nothing happens by itself
     "metadata.max.idle.interval.ms": "0",
@@ -50,66 +51,18 @@ PROPERTIES: Final = {
     "auto.leader.rebalance.enable": "false",
     "unclean.leader.election.interval.ms": "3600000",
     "controller.quorum.append.linger.ms": "0",
-    "delegation.token.secret.key": "a secret",
+    "delegation.token.secret.key": TOKEN_SECRET,
 }
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """A step of one side: the API and the version, its outcome, and the codes of its answer.
-
-    Whether it ``was_forwarded`` says if it was sent in an Envelope.
-    """
-
-    api: str
-    version: int
-    was_forwarded: bool
-    outcome: Outcome
-    codes: tuple[int, ...]
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """A step whose outcomes differ after all rules."""
-
-    number: int
-    step: AnyStep
-    ours: Outcome
-    java: Outcome
-
-    @property
-    def kind(self) -> str:
-        """What differs, without values: differences of one kind probably have one cause."""
-        parts = [type(self.step).__name__]
-        if self.ours.answer != self.java.answer:
-            parts.append(f"answers {_codes(self.ours)} and {_codes(self.java)}")
-        if self.ours.records != self.java.records:
-            parts.append(f"records {_types(self.ours)} and {_types(self.java)}")
-        return ", ".join(parts)
-
-    def __str__(self) -> str:
-        lines = [f"step {self.number}: {msgspec.json.encode(self.step).decode()}"]
-        if self.ours.answer != self.java.answer:
-            lines += [f"  answer{each}" for each in differences(self.ours.answer, self.java.answer)]
-        ours, java = (list(map(text_of_form, side.records)) for side in (self.ours, self.java))
-        lines += [f"  only ours:   {record}" for record in ours if record not in java]
-        lines += [f"  only Java's: {record}" for record in java if record not in ours]
-        if ours != java and sorted(ours) == sorted(java):
-            lines += ["  the records have another order:", *ours]
-        return "\n".join(lines)
-
-
-def _codes(outcome: Outcome) -> str:
-    return ",".join(map(str, codes_in(outcome.answer))) or str(outcome.answer)[:40]
-
-
-def _types(outcome: Outcome) -> str:
-    return ",".join(sorted({record["name"] for record in outcome.records})) or "none"
 
 
 class Side:
     """One controller, and what it has told."""
 
-    def __init__(self, controller: JvmController | OurController, cluster_id: str) -> None:
+    def __init__(
+        self, controller: JvmController | OurController, cluster_id: str, properties: Mapping[str, str]
+    ) -> None:
         self._controller = controller
+        self.deletes_topics = properties.get("delete.topic.enable") != "false"
         self.known = Known(cluster_id)
         self._client = WireClient(controller.port, client_id="judge")
         settings = QuorumSettings((Address(controller.place.host, controller.port),), cluster_id=cluster_id)
@@ -152,23 +105,31 @@ class Side:
         """Let happen what would happen before the next step, as brokers send heartbeats all the time.
 
         Java's controller forgets which metadata a broker has when the registration changes, until the next
-        one.
+        one. It finds a token only when its cache has it, some milliseconds after the record.
         """
-        if any(record["name"] in CACHED for record in records):
-            time.sleep(CACHED_AFTER_S)
+        if any(record["name"] in TOKENS for record in records):
+            wait_until(self._has_cached_tokens, "the tokens to be in the cache")
         for broker_id in {each["data"]["brokerId"] for each in records if each["name"] in REGISTRATIONS}:
             broker = self.known.state.brokers.get(broker_id)
             if broker is not None and not broker.fenced and not broker.in_controlled_shutdown:
                 self._client.call(Beat(broker=broker_id).message(self.known), 2, BrokerHeartbeatResponse)
 
+    def _has_cached_tokens(self) -> bool:
+        """Whether a stranger is refused for the reason that the metadata has."""
+        for number, reason in enumerate(self.known.refusals_of_strangers()):
+            sent, version = RenewToken(token=number, user=STRANGER).sent(self.known, RENEW_VERSION)
+            response = self._client.call(sent, version, EnvelopeResponse)
+            refusal, _ = opened(response, version, (RenewDelegationTokenResponse.API_KEY, RENEW_VERSION))
+            if codes_in(refusal.to_json(RENEW_VERSION)) != [reason]:
+                return False
+        return True
+
     def _remember(self, step: AnyStep, response: Message) -> None:
-        if isinstance(step, Unregister):
-            self.known.stopped.discard(step.broker)
-        is_let_go = isinstance(response, BrokerHeartbeatResponse) and response.should_shut_down
-        if is_let_go and isinstance(step, Beat):
-            self.known.stopped.add(step.broker)
-        if isinstance(response, CreateDelegationTokenResponse) and response.hmac:
-            self.known.hmacs.append(response.hmac)
+        match step, response:
+            case Beat(), BrokerHeartbeatResponse(error_code=0):
+                self.known.take_heartbeat(step.broker, response.should_shut_down)
+            case CreateToken(), CreateDelegationTokenResponse(error_code=0):
+                self.known.hmacs.append(response.hmac)
 
     def _read(self) -> tuple[Form, ...]:
         """Return the records that were committed since the last call."""
@@ -220,16 +181,17 @@ def fresh_pair(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="kraft-wire-judge-")))
         space = stack.enter_context(Workspace(folder / "ours"))
-        ours = OurController(space, CONTROLLER_ID, {**shared, **our_properties})
+        ours_have = {**shared, **our_properties}
+        ours = OurController(space, CONTROLLER_ID, ours_have)
         space = stack.enter_context(Workspace(folder / "java"))
         java = JvmController(space, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, shared)
         for node in (ours, java):
             _format(node, cluster_id, release)
             node.start()
         sides = []
-        for node in (ours, java):
+        for node, its_own in ((ours, ours_have), (java, shared)):
             node.wait_until_ready()
-            sides.append(Side(node, cluster_id))
+            sides.append(Side(node, cluster_id, its_own))
             stack.callback(sides[-1].close)
         yield Pair(*sides)
 
@@ -243,16 +205,25 @@ def _format(node: JvmController | OurController, cluster_id: str, release: str |
     node.format(cluster_id, "--release-version", release)
 
 
-def play(pair: Pair, script: Sequence[AnyStep], tally: list[tuple[Answered, Answered]]) -> Difference | None:
-    """Play a script to its end, or to the first step that differs. Adds what was answered to the tally."""
+def play(pair: Pair, script: Sequence[AnyStep]) -> Played:
+    """Play a script to its end, or to the first step that differs or after which the clusters differ."""
+    played = Played(len(script), [], [])
+    known = pair.java.known
     for number, step in enumerate(script):
-        if why_set_aside(step, pair.java.known) is not None:
+        reason = why_set_aside(step, known)
+        if reason is not None:
+            played.set_aside.append(reason)
             continue
+        asked = Asked(step, known.fenced(), known.stopping(), pair.java.deletes_topics)
         ours, java = pair.ours.play(step), pair.java.play(step)
-        tally.append((ours, java))
-        if why_over(step, java.codes, java.outcome.records) is not None:
-            return None
-        left, right = compared(step, ours.outcome, java.outcome)
+        played.answered.append((ours, java))
+        reason = why_not_compared(step, ours.outcome, java.outcome, known)
+        if reason is not None:
+            return played._replace(ended=reason)
+        left, right = compared(asked, ours.outcome, java.outcome)
         if left != right:
-            return Difference(number, step, left, right)
-    return None
+            return played._replace(difference=Difference(number, step, left, right))
+        reason = why_last(step, java.outcome.records)
+        if reason is not None and number + 1 < len(script):
+            return played._replace(ended=reason)
+    return played

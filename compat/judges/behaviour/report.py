@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from compat.benches.machine import this_machine
-from compat.judges.behaviour.player import Difference
+from compat.judges.behaviour.played import Difference
 from compat.judges.behaviour.rules import RULES
 from compat.judges.behaviour.tally import TABLE, Tally, table_of
 from kraft_wire import __version__
@@ -25,6 +25,11 @@ def result_text(
         f"ended                     {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, after {took_s / 60:.0f} minutes",
         f"version                   kraft-wire {__version__}, commit {commit()}, {machine.python}",
         f"scripts                   {options.scripts:,} of {options.steps} steps, first seed {options.seed}",
+        f"steps played              {tally.played:,} of {tally.steps:,} ({tally.played / tally.steps:.1%})",
+        f"steps set aside           {tally.set_aside.total():,}",
+        *_by_reason(tally.set_aside),
+        f"scripts that ended early  {tally.ended.total():,}",
+        *_by_reason(tally.ended),
         f"answers                   {sum(row.ours for row in tally.rows()):,}",
         f"pairs of API and error    {len(tally.rows())}",
         f"versions not asked        {', '.join(tally.not_asked()) or 'none'}",
@@ -33,6 +38,10 @@ def result_text(
         *(f"  {name}: {difference.kind}" for name, difference in differences),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _by_reason(counts: Mapping[str, int]) -> list[str]:
+    return [f"  {count:,}: {reason}" for reason, count in sorted(counts.items())]
 
 
 def write_table(tally: Tally, options: argparse.Namespace) -> None:

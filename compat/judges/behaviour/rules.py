@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
-import msgspec
-
 from compat.judges.behaviour.forms import (
     Form,
     codes_in,
     in_one_order,
-    text_of_form,
     with_each_object,
     without,
 )
 from compat.judges.behaviour.known import CONTROLLER_ID
+from compat.judges.behaviour.order import without_chance
+from compat.judges.behaviour.outcome import Asked, Outcome
 from compat.judges.behaviour.quorum_steps import DescribeQuorum, FetchSnapshot, QuorumStep
 from compat.judges.behaviour.steps import (
-    AnyStep,
     ApiVersions,
     Beat,
     CreateTopics,
@@ -32,15 +30,14 @@ from compat.judges.behaviour.steps import (
     DescribeScram,
     DescribeTokens,
 )
+from compat.judges.behaviour.times import at_our_times
 from kraft_wire.configs.own_keys import PREFIX
 from kraft_wire.protocol.errors import ErrorCode
 
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What a step has done on one side: the answer, and the records that were written for it."""
-
-    answer: Form
-    records: tuple[Form, ...] = ()
+FENCE: Final = 1
+"""What a BrokerRegistrationChangeRecord has where it fences."""
+Both = tuple[Outcome, Outcome]
+"""Our outcome and Java's."""
 
 
 class Rule(NamedTuple):
@@ -48,13 +45,11 @@ class Rule(NamedTuple):
 
     name: str
     reason: str
-    apply: Callable[[AnyStep, Outcome, Outcome], tuple[Outcome, Outcome]]
+    apply: Callable[[Asked, Outcome, Outcome], Both]
 
 
-def _on_both(
-    change: Callable[[Outcome], Outcome],
-) -> Callable[[AnyStep, Outcome, Outcome], tuple[Outcome, Outcome]]:
-    return lambda step, ours, java: (change(ours), change(java))
+def _on_both(change: Callable[[Outcome], Outcome]) -> Callable[[Asked, Outcome, Outcome], Both]:
+    return lambda asked, ours, java: (change(ours), change(java))
 
 
 def _drop(*names: str) -> Callable[[Outcome], Outcome]:
@@ -74,27 +69,7 @@ def _sort(outcome: Outcome) -> Outcome:
 
 
 def _sort_records(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.answer, tuple(sorted(outcome.records, key=_subject)))
-
-
-def _subject(record: Form) -> str:
-    """Return what a record is about: records about one subject keep their order."""
-    data = record["data"]
-    subject = {
-        key: data[key]
-        for key in (
-            "topicId",
-            "partitionId",
-            "resourceType",
-            "resourceName",
-            "name",
-            "brokerId",
-            "entity",
-            "key",
-        )
-        if key in data and not isinstance(data[key], float)
-    }
-    return text_of_form(subject)
+    return Outcome(outcome.answer, without_chance(outcome.records))
 
 
 _OWN_KEYS: Final = frozenset(
@@ -105,7 +80,6 @@ _OWN_KEYS: Final = frozenset(
         "metadata.log.dir",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
-        "delegation.token.secret.key",
     }
 )
 
@@ -130,62 +104,74 @@ def _is_of_this_node(form: Form) -> bool:
     return "value" in form and form.get("name") in _OWN_KEYS
 
 
-def _drop_own_address(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, DescribeCluster | QuorumStep):
+def _drop_own_address(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, DescribeCluster | QuorumStep):
         return ours, java
     return _drop("host", "port")(ours), _drop("host", "port")(java)
 
 
-def _drop_progress(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+def _drop_progress(asked: Asked, ours: Outcome, java: Outcome) -> Both:
     """The logs are equal in their records, but not in their batches and the records of each one's start."""
-    if not isinstance(step, DescribeQuorum):
+    if not isinstance(asked.step, DescribeQuorum):
         return ours, java
     drop = _drop("highWatermark", "logEndOffset", "lastFetchTimestamp", "lastCaughtUpTimestamp")
     return drop(ours), drop(java)
 
 
-def _drop_unanswered(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    is_unanswered = isinstance(step, DescribeScram | DescribeTokens)
-    return (ours, Outcome(ours.answer)) if is_unanswered and not java.records else (ours, java)
+def _at_one_time(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    records = at_our_times(list(ours.records), list(java.records))
+    return ours, Outcome(at_our_times(ours.answer, java.answer), tuple(records))
 
 
-def _drop_lost_errors(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, FetchSnapshot) or codes_in(java.answer) != [ErrorCode.UNKNOWN_SERVER_ERROR]:
+def _drop_unanswered(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, DescribeScram | DescribeTokens) or not java.has_failed:
+        return ours, java
+    return ours, Outcome(ours.answer, java.records)
+
+
+def _drop_lost_errors(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, FetchSnapshot) or codes_in(java.answer) != [ErrorCode.UNKNOWN_SERVER_ERROR]:
         return ours, java
     partitions = [each for topic in ours.answer["topics"] for each in topic["partitions"]]
     all_failed = partitions and all(each["errorCode"] for each in partitions)
     return (Outcome(java.answer, ours.records), java) if all_failed else (ours, java)
 
 
-def _drop_order_of_refusals(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, DeleteTopics) or set(codes_in(ours.answer)) != {ErrorCode.REQUEST_TIMED_OUT}:
+def _drop_order_of_refusals(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    step = asked.step
+    if not isinstance(step, DeleteTopics) or step.timeout_ms > 0 or asked.deletes_topics:
         return ours, java
     disabled = {int(ErrorCode.TOPIC_DELETION_DISABLED)}, {int(ErrorCode.INVALID_REQUEST)}
-    return (java, java) if set(codes_in(java.answer)) in disabled else (ours, java)
+    are_both_refused = (
+        set(codes_in(ours.answer)) == {ErrorCode.REQUEST_TIMED_OUT} and set(codes_in(java.answer)) in disabled
+    )
+    return (Outcome(java.answer, ours.records), java) if are_both_refused else (ours, java)
 
 
-def _drop_placement(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, CreateTopics) or not step.is_placed_by_chance:
+def _drop_placement(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, CreateTopics) or not asked.step.is_placed_by_chance:
         return ours, java
-    return _without_brokers(ours), _without_brokers(java)
+    inactive = asked.fenced | asked.stopping
+
+    def change(outcome: Outcome) -> Outcome:
+        return Outcome(outcome.answer, tuple(_placed(record, inactive) for record in outcome.records))
+
+    return change(ours), change(java)
 
 
-def _without_brokers(outcome: Outcome) -> Outcome:
-    """Keep how many brokers there are, and whether the first replica leads."""
-    return Outcome(outcome.answer, tuple(map(_counted, outcome.records)))
-
-
-def _counted(record: Form) -> Form:
+def _placed(record: Form, inactive: frozenset[int]) -> Form:
+    """Keep how many replicas there are, and whether those that are active are in sync and the first leads."""
     data = record["data"]
     if "replicas" not in data:
         return record
-    counts = {
+    active = [replica for replica in data["replicas"] if replica not in inactive]
+    placed = {
         "replicas": len(set(data["replicas"])),
-        "isr": len(set(data["isr"])),
-        "leader": data["leader"] == data["isr"][0],
+        "isr": "the active ones" if data["isr"] == active else data["isr"],
+        "leader": "the first of them" if active[:1] == [data["leader"]] else data["leader"],
         "directories": len(data.get("directories", ())),
     }
-    return {**record, "data": {**data, **counts}}
+    return {**record, "data": {**data, **placed}}
 
 
 def _drop_own_registration(outcome: Outcome) -> Outcome:
@@ -197,21 +183,28 @@ def _drop_own_registration(outcome: Outcome) -> Outcome:
     return Outcome(outcome.answer, tuple(kept))
 
 
-def _drop_ids_of_nothing(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, CreateTopics) or not step.validate_only:
+def _drop_ids_of_nothing(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, CreateTopics) or not asked.step.validate_only:
         return ours, java
     return _drop("topicId")(ours), _drop("topicId")(java)
 
 
-def _drop_second_fencing(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, Beat) or not step.stop or not java.answer.get("shouldShutDown"):
+def _drop_second_fencing(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    step = asked.step
+    if not isinstance(step, Beat) or not step.stop or step.broker not in asked.fenced:
         return ours, java
-    kept = (each for each in java.records if each["data"].get("fenced") != 1 or each in ours.records)
+    kept = (each for each in java.records if not _fences(each, step.broker))
     return ours, Outcome(java.answer, tuple(kept))
 
 
-def _drop_own_keys(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, DescribeConfigs):
+def _fences(record: Form, broker: int) -> bool:
+    data = record["data"]
+    is_change = record["name"] == "BrokerRegistrationChangeRecord" and data["brokerId"] == broker
+    return is_change and bool(data.get("fenced") == FENCE)
+
+
+def _drop_own_keys(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, DescribeConfigs):
         return ours, java
     results = [
         {**result, "configs": [each for each in result["configs"] if not each["name"].startswith(PREFIX)]}
@@ -224,8 +217,8 @@ ONLY_OURS: Final = frozenset({0, 2, 3, 10003, 10004})
 _ONLY_JAVAS: Final = frozenset({17, 29, 30, 31, 36})
 
 
-def _drop_other_apis(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
-    if not isinstance(step, ApiVersions):
+def _drop_other_apis(asked: Asked, ours: Outcome, java: Outcome) -> Both:
+    if not isinstance(asked.step, ApiVersions):
         return ours, java
     return _without_apis(ours, ONLY_OURS), _without_apis(java, _ONLY_JAVAS)
 
@@ -246,26 +239,8 @@ RULES: Final = (
         "ours serves consumers, and has APIs of its own; it has no SASL and no ACLs yet",
         _drop_other_apis,
     ),
-    Rule(
-        "times",
-        "both sides run at their own pace",
-        _on_both(
-            _drop(
-                "throttleTimeMs",
-                "issueTimestampMs",
-                "expiryTimestampMs",
-                "maxTimestampMs",
-                "issueTimestamp",
-                "expirationTimestamp",
-                "maxTimestamp",
-            )
-        ),
-    ),
-    Rule(
-        "secrets",
-        "tokens' ids are chance, and their HMACs follow from them",
-        _on_both(_drop("tokenId", "hmac")),
-    ),
+    Rule("throttling", "both sides run at their own pace", _on_both(_drop("throttleTimeMs"))),
+    Rule("times", "times that are less than a minute apart are equal", _at_one_time),
     Rule("progress", "the logs began with different batches", _drop_progress),
     Rule("unanswered", "Java's controller advertises two APIs and fails in them", _drop_unanswered),
     Rule(
@@ -294,15 +269,15 @@ RULES: Final = (
     Rule("order of answers", "clients look items up; Java's order is that of its hash maps", _on_both(_sort)),
     Rule(
         "order of records",
-        "records about different things may come in any order; Java's is that of its hash maps",
+        "records of one type about different things may come in the order of Java's hash maps",
         _on_both(_sort_records),
     ),
 )
 """In the order in which they are applied."""
 
 
-def compared(step: AnyStep, ours: Outcome, java: Outcome) -> tuple[Outcome, Outcome]:
+def compared(asked: Asked, ours: Outcome, java: Outcome) -> Both:
     """Return both outcomes as the rules leave them."""
     for rule in RULES:
-        ours, java = rule.apply(step, ours, java)
+        ours, java = rule.apply(asked, ours, java)
     return ours, java

@@ -93,6 +93,7 @@ GROUP_VALUES: Final = {
     "consumer.session.timeout.ms": ("45000", "50000", "1"),
     "consumer.heartbeat.interval.ms": ("5000", "1"),
     "share.record.lock.duration.ms": ("15000", "x"),
+    "streams.rack.aware.assignment.tags": ("rack", "zone,rack", "rack,rack"),
 }
 METRICS_VALUES: Final = {
     "interval.ms": ("5000", "1", "x"),
@@ -228,7 +229,7 @@ class _Draft:
     def _register(self) -> AnyStep:
         broker, version = self._chance.choice(BROKERS), self._version(0, 4)
         if self._often(0.4):
-            self._incarnations[broker] += 1
+            self._incarnations[broker] = self._chance.randint(1, 3)
         return Register(
             broker=broker,
             incarnation=self._incarnations[broker],
@@ -498,12 +499,12 @@ class _Draft:
 
     def _renew_token(self) -> AnyStep:
         user = self._chance.choice(USERS) if self._often() else None
-        period_ms = self._chance.choice((-1, 1000, 0))
+        period_ms = self._chance.choice((-1, 7_200_000, 0))
         return RenewToken(token=self._token(), period_ms=period_ms, user=user, version=self._version(1, 2))
 
     def _expire_token(self) -> AnyStep:
         user = self._chance.choice(USERS) if self._often() else None
-        period_ms = self._chance.choice((-1, 5000))
+        period_ms = self._chance.choice((-1, 600_000, 0))
         return ExpireToken(token=self._token(), period_ms=period_ms, user=user, version=self._version(1, 2))
 
     # The cluster.

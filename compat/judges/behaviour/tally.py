@@ -1,13 +1,16 @@
-"""Count what was asked and answered: API by API, version by version, error by error, on both sides."""
+"""Count what was asked and answered: API by API, version by version, error by error, on both sides.
+
+And what wasn't asked: the steps that were set aside, and the scripts that ended early, by reason.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from compat.judges.behaviour.player import CLOSED, Answered
+from compat.judges.behaviour.outcome import CLOSED
+from compat.judges.behaviour.played import Answered, Played
 from compat.judges.behaviour.rules import ONLY_OURS
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.protocol.errors import ErrorCode
@@ -34,10 +37,19 @@ class Tally:
         self._asked: Counter[tuple[str, int]] = Counter()
         self._ours: Counter[tuple[str, str]] = Counter()
         self._java: Counter[tuple[str, str]] = Counter()
+        self.steps = 0
+        self.played = 0
+        self.set_aside: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
 
-    def add(self, answered: Iterable[tuple[Answered, Answered]]) -> None:
-        """Count the answers of some steps."""
-        for ours, java in answered:
+    def add(self, script: Played) -> None:
+        """Count the steps of a script."""
+        self.steps += script.steps
+        self.played += len(script.answered)
+        self.set_aside.update(script.set_aside)
+        if script.ended is not None:
+            self.ended[script.ended] += 1
+        for ours, java in script.answered:
             self._asked[ours.api, ours.version] += 1
             if ours.was_forwarded:
                 self._asked["Envelope", 0] += 1
