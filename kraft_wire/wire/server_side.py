@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.request_header import RequestHeader
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.wire.dialect import Form
 from kraft_wire.wire.entry_count import TooManyEntries
@@ -214,6 +215,16 @@ def decoded_bytes(request_bytes: int) -> int:
     return min(request_bytes * _DECODED_FACTOR, 2 * request_bytes + _MOST_BYTES_OF_ITEMS)
 
 
+class DecodedFrame(NamedTuple):
+    """What is in a frame. ``api`` is None for an ApiVersions that is newer than ours."""
+
+    header: RequestHeader
+    size_bytes: int
+    api: ServedApi | None
+    message: Message
+    refused: TooManyEntries | None
+
+
 class Request(msgspec.Struct, frozen=True, gc=False):
     """A decoded request. ``version`` is the one that the client asked for. If the API has a form of its own
     on the wire, key, version and message are those that the node knows.
@@ -272,18 +283,17 @@ class ServerSide:
         return not is_full and not self._unencoded
 
     def take(self, whole: bytes) -> Request:
-        """Decode the request in a frame, and give it the next slot.
+        """Decode the request in a frame, and give it the next slot. Raises as ``decode`` does."""
+        return self.take_decoded(self.decode(whole))
+
+    def decode(self, whole: bytes) -> DecodedFrame:
+        """Decode a frame. Nothing changes, so another thread may do it.
 
         Raises DecodeError, UnsupportedVersion, UnservedApi or RequestTooLarge.
         """
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
-        size_bytes = decoded_bytes(len(whole))
-        slot = Slot(self, api_key, version, header.correlation_id, size_bytes)
         api = self._find_api(api_key, version)
-        message: Message
-        refused = None
-        form = None
         if api is not None:
             message, refused = decode_or_refuse(
                 api.request_class,
@@ -294,21 +304,32 @@ class ServerSide:
                 api.max_entries,
                 api.max_bytes,
             )
+            return DecodedFrame(header, len(whole), api, message, refused)
+        if api_key == API_VERSIONS_KEY and version > 0:
+            return DecodedFrame(header, len(whole), None, ApiVersionsRequest(), None)
+        raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
+
+    def take_decoded(self, frame: DecodedFrame) -> Request:
+        """Give a request the next slot."""
+        api_key, version = frame.header.request_api_key, frame.header.request_api_version
+        size_bytes = decoded_bytes(frame.size_bytes)
+        slot = Slot(self, api_key, version, frame.header.correlation_id, size_bytes)
+        api, message = frame.api, frame.message
+        form = None
+        if api is not None:
             form = slot.form = api.form
-        elif api_key == API_VERSIONS_KEY and version > 0:
+        else:
             # The version is newer than ours. The answer, at version 0, names the versions served (KIP-511).
-            message, slot.version = ApiVersionsRequest(), 0
+            slot.version = 0
             served = self._find_api(api_key, 0)
             slot.form = None if served is None else served.form
-        else:
-            raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
         self._decoded_bytes += size_bytes
         self._slots.append(slot)
         if form is not None:
             api_key = form.own_key
             message = form.read_request(message, version)
             version = form.own_versions[version]
-        return Request(slot, api_key, version, header.client_id or "", message, refused)
+        return Request(slot, api_key, version, frame.header.client_id or "", message, frame.refused)
 
     # Responses.
 

@@ -34,12 +34,14 @@ from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.entry_count import MAX_REQUEST_ENTRIES, TooManyEntries
-from kraft_wire.wire.server_side import Request, ServedApi, ServerSide, Slot
+from kraft_wire.wire.server_side import DecodedFrame, Request, ServedApi, ServerSide, Slot
 from kraft_wire.wire.shared_bytes import SharedBytes
 
 API_KEY_BYTES = 2
 TURN_S = 0.002
 """A connection that has sent many requests is served for so long, then all others have their turn."""
+DECODED_HERE_BYTES = 128 * 1024
+"""A larger request is decoded in a thread: 20,000 small entries take 40 ms, and a broker may send 100,000."""
 REPLICAS_FETCH_BYTES = 4096
 """No Fetch of a replica is larger: it asks for one partition."""
 WAITING_CLIENT_S = 0.1
@@ -81,13 +83,15 @@ class Shared(msgspec.Struct, frozen=True):
     places: Places
     held: HeldBytes
     mistakes: Mistakes
+    decoding: trio.CapacityLimiter
     found: dict[tuple[int, int], ServedApi]
     dialect: Dialect | None = None
 
     @classmethod
     def of(cls, limits: Limits, apis: ApiTable) -> Shared:
         """Return what the connections of a server share."""
-        return cls(limits, apis, Turns(), Places(), HeldBytes(limits.max_held_bytes), Mistakes(), {})
+        held, decoding = HeldBytes(limits.max_held_bytes), trio.CapacityLimiter(1)
+        return cls(limits, apis, Turns(), Places(), held, Mistakes(), decoding, {})
 
     def speaking(self, dialect: Dialect) -> Shared:
         """Return the same for the connections of a listener that speaks a dialect."""
@@ -246,7 +250,7 @@ class Connection:
                 if is_large:
                     await self._take_place(whole)
                 if not self._turns.is_over:
-                    self._serve(whole)
+                    await self._begin(whole)
                 else:
                     turn_ends_s = -math.inf  # the pass is long: the next request is for the next pass
                     await self._serve_in_long_pass(whole)
@@ -276,13 +280,13 @@ class Connection:
     async def _serve_in_long_pass(self, whole: bytes) -> None:
         """Serve a request, after those that have their turn before it."""
         if not self._has_to_wait(whole):
-            self._serve(whole)
+            await self._begin(whole)
             return
         self._note_held()
         await self._turns.wait()
         self._close_if_gone()
         began_s = time.perf_counter()
-        self._serve(whole)
+        await self._begin(whole)
         self._turns.note(time.perf_counter() - began_s)
 
     def _has_to_wait(self, whole: bytes) -> bool:
@@ -313,11 +317,19 @@ class Connection:
             self._end()
             self._free()
 
-    def _serve(self, whole: bytes) -> None:
-        """Begin a request, unless the connection was closed while it waited: then nobody would abandon it."""
+    async def _begin(self, whole: bytes) -> None:
+        """Decode a request and begin it, unless the connection is closed: then nobody would abandon it."""
         if self._closed:
             return
-        request = self._wire.take(whole)
+        if len(whole) <= DECODED_HERE_BYTES:
+            self._serve(self._wire.decode(whole))
+            return
+        frame = await trio.to_thread.run_sync(self._wire.decode, whole, limiter=self._shared.decoding)
+        if not self._closed:
+            self._serve(frame)
+
+    def _serve(self, frame: DecodedFrame) -> None:
+        request = self._wire.take_decoded(frame)
         if self._place is not None and self._placed is None:
             self._placed = request.slot
         if request.refused is not None:

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import struct
+import threading
 from typing import cast
 
 import pytest
@@ -40,7 +41,7 @@ from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.large_responses import LARGE
-from kraft_wire.wire.server_side import MAX_IN_FLIGHT
+from kraft_wire.wire.server_side import MAX_IN_FLIGHT, DecodedFrame, ServerSide
 from tests.server.network.peer import (
     HEARTBEAT,
     HEARTBEAT_REQUEST,
@@ -406,3 +407,56 @@ async def test_a_client_that_goes_while_it_has_to_wait_holds_nothing(monkeypatch
         await peer.stream.send_eof()
         await peer.is_dropped()
         assert len(peer.submitted) == 1
+
+
+@pytest.mark.parametrize("limit", [0, MAX_FRAME_BYTES])
+async def test_a_large_request_is_decoded_in_a_thread_and_the_next_one_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    threads = []
+    decode = ServerSide.decode
+
+    def decoded(server: ServerSide, whole: bytes) -> DecodedFrame:
+        threads.append(threading.current_thread())
+        return decode(server, whole)
+
+    monkeypatch.setattr(ServerSide, "decode", decoded)
+    monkeypatch.setattr(connection_module, "DECODED_HERE_BYTES", limit)
+    async with connected() as peer:
+        await peer.heartbeats(3)
+        await peer.wait_for_requests(3)
+    ids = [cast(BrokerHeartbeatRequest, each.request).broker_id for each in peer.submitted]
+    assert ids == [0, 1, 2]
+    assert [each is threading.current_thread() for each in threads] == [limit > 0] * 3
+
+
+async def test_a_request_that_is_decoded_when_its_connection_is_closed_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, may_end = threading.Event(), threading.Event()
+    decode = ServerSide.decode
+
+    def decoded(server: ServerSide, whole: bytes) -> DecodedFrame:
+        began.set()
+        may_end.wait(10)
+        return decode(server, whole)
+
+    monkeypatch.setattr(ServerSide, "decode", decoded)
+    monkeypatch.setattr(connection_module, "DECODED_HERE_BYTES", 0)
+    async with connected() as peer:
+        await peer.heartbeats(1)
+        await until(began.is_set)
+        peer.connection.drop("for a test")
+        may_end.set()
+        await peer.is_dropped()
+    assert not peer.submitted
+
+
+async def test_a_large_request_that_is_malformed_costs_its_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connection_module, "DECODED_HERE_BYTES", 0)
+    async with connected() as peer:
+        await peer.stream.send_all(HEARTBEAT_REQUEST[:4] + b"\x7f" * (len(HEARTBEAT_REQUEST) - 4))
+        assert await peer.is_closed()
+    assert [record.getMessage() for record in caplog.records] == ["connection dropped"]
