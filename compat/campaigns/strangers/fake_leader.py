@@ -112,8 +112,7 @@ class FakeLeader:
             case BeginQuorumEpochRequest():
                 return self._announced(request)
             case VoterEntryRequest():
-                here = voter_entry_response.Endpoint("CONTROLLER", "127.0.0.1", self.port)
-                return voter_entry_response.VoterEntryResponse(endpoints=[here], max_kraft_version=1)
+                return self._entry()
             case _:
                 return None
 
@@ -167,6 +166,12 @@ class FakeLeader:
         )
         topic = vote_response.TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
         return vote_response.VoteResponse(topics=[topic])
+
+    def _entry(self) -> voter_entry_response.VoterEntryResponse:
+        """Answer as the voter that is asked: this is its address."""
+        self.questions += 1
+        here = voter_entry_response.Endpoint("CONTROLLER", "127.0.0.1", self.port)
+        return voter_entry_response.VoterEntryResponse(endpoints=[here], max_kraft_version=1)
 
     def _announced(
         self, request: BeginQuorumEpochRequest

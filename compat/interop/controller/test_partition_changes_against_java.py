@@ -190,8 +190,12 @@ def _without_known_differences(situation: Situation, answer: tuple[int, dict[str
 
     Kafka records "no leader" as the last known leader of a partition without a leader, which is useless. When
     it elects a leader from the ELR and an ISR of one is large enough, it keeps the other ELR members
-    eligible, even while the leader continues without them.
+    eligible, even while the leader continues without them. A replica that is removed stays in its ELR.
     """
+    before = situation.partition
+    replicas = set(answer[1].get("replicas") or before.replicas)
+    eligible = set(answer[1].get("eligibleLeaderReplicas", before.elr)) & replicas
+    answer[1]["eligibleLeaderReplicas"] = sorted(eligible)
     if answer[1].get("lastKnownElr") == [NO_LEADER]:
         del answer[1]["lastKnownElr"]
     if situation.min_isr == 1:
