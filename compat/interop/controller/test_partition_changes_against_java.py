@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -193,9 +195,9 @@ def _without_known_differences(situation: Situation, answer: tuple[int, dict[str
     eligible, even while the leader continues without them. A replica that is removed stays in its ELR.
     """
     before = situation.partition
-    replicas = set(answer[1].get("replicas") or before.replicas)
-    eligible = set(answer[1].get("eligibleLeaderReplicas", before.elr)) & replicas
-    answer[1]["eligibleLeaderReplicas"] = sorted(eligible)
+    replicas = cast(Sequence[int], answer[1].get("replicas") or before.replicas)
+    eligible = cast(Sequence[int], answer[1].get("eligibleLeaderReplicas", before.elr))
+    answer[1]["eligibleLeaderReplicas"] = sorted(set(eligible).intersection(replicas))
     if answer[1].get("lastKnownElr") == [NO_LEADER]:
         del answer[1]["lastKnownElr"]
     if situation.min_isr == 1:
