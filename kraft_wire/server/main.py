@@ -21,10 +21,10 @@ from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.clocks import read_clocks
 from kraft_wire.server.config.server_config import ServerConfig
 from kraft_wire.server.logging import get_logger
-from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import file_limit, max_connections, raise_file_limit
 from kraft_wire.server.network.host_names import HostNames
 from kraft_wire.server.network.listeners import Acceptor, Bound, advertised, bind, listen
+from kraft_wire.server.network.shared import Limits
 from kraft_wire.server.owner import NodeOwner, Tap
 from kraft_wire.server.ports.file_watch import watch_files
 from kraft_wire.server.reports.limits import report_limits

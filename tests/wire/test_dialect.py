@@ -23,7 +23,7 @@ from kraft_wire.protocol.messages.vote_request import PartitionData as VoteParti
 from kraft_wire.protocol.messages.vote_request import TopicData, VoteRequest
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.raft.drafted.dialect import DRAFTED
-from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.wire.client_side import ClientSide, Ready, Response
 from kraft_wire.wire.framing import frame
 from kraft_wire.wire.headers import decode_response, encode_request

@@ -18,7 +18,8 @@ from kraft_wire.metadata.quotas import CONNECTION_CREATION_RATE
 from kraft_wire.server.config.endpoints import Endpoint
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.network.complaints import REPORT_REST_S, Refusals
-from kraft_wire.server.network.connection import Connection, Limits, Shared
+from kraft_wire.server.network.connection import Connection
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.wire.address import format_address
 from kraft_wire.wire.dialect import Dialect
 from kraft_wire.wire.server_side import Slot

@@ -14,7 +14,8 @@ from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.controller.node.events import ApiRequest
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from kraft_wire.server.network.connection import Connection, Limits, Shared
+from kraft_wire.server.network.connection import Connection
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.wire.client_side import ClientSide, Response
 from kraft_wire.wire.framing import frame
 from kraft_wire.wire.headers import encode_request

@@ -37,7 +37,7 @@ from kraft_wire.protocol.messages.list_offsets_request import (
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.network import connection as connection_module
-from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.wire.framing import FrameReader, frame
 from kraft_wire.wire.headers import decode_response, encode_request
 from kraft_wire.wire.large_responses import LARGE

@@ -17,8 +17,8 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from kraft_wire.server.network import complaints
 from kraft_wire.server.network.complaints import MOST_MISTAKES
-from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.server.network.held_bytes import HeldBytes
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.wire.server_side import Slot, answer_alike
 from kraft_wire.wire.shared_bytes import SharedBytes
 from tests.server.network.peer import Peer, connected, connected_clients, until

@@ -11,9 +11,9 @@ import trio
 
 from kraft_wire.controller.apis import CONTROLLER_APIS
 from kraft_wire.server.config.endpoints import Endpoint
-from kraft_wire.server.network.connection import Limits
 from kraft_wire.server.network.file_limit import RESERVED_FILES, max_connections
 from kraft_wire.server.network.listeners import Acceptor, Bound, CannotListen, bind, listen
+from kraft_wire.server.network.shared import Limits
 
 
 @pytest.mark.parametrize(("file_limit", "connections"), [(64, 32), (1024, 1024 - RESERVED_FILES)])

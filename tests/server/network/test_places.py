@@ -18,8 +18,8 @@ from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumR
 from kraft_wire.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
-from kraft_wire.server.network.connection import Limits, Shared
 from kraft_wire.server.network.places import MOST_BYTES, SMALL_BYTES, Places
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.server.network.turns import Turns
 from kraft_wire.wire.headers import encode_request
 from tests.server.network.peer import Peer, connected, connected_clients

@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.fetch_request import (
 from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.server.network import connection as connection_module
 from kraft_wire.server.network import turns as turns_module
-from kraft_wire.server.network.connection import Limits, Shared
+from kraft_wire.server.network.shared import Limits, Shared
 from kraft_wire.server.network.turns import Turns
 from tests.server.network.peer import (
     HEARTBEAT_REQUEST,
