@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat.judges.behaviour.forms import Form, codes_in
+from compat.judges.behaviour.forms import Form, codes_in, text_of_form
 from compat.judges.behaviour.known import Known
 from compat.judges.behaviour.outcome import Outcome
 from compat.judges.behaviour.quorum_steps import BeginEpoch, EndEpoch
@@ -59,6 +59,8 @@ def why_not_compared(step: AnyStep, ours: Outcome, java: Outcome, known: Known) 
     is_error = ErrorCode.UNKNOWN_SERVER_ERROR in codes_in(java.answer)
     if is_error and known.has_leftovers and isinstance(step, Register | Unregister | Beat):
         return "Java's controller fails where a topic with an empty ISR or a cleared ELR was deleted"
+    if _are_written_twice(ours.records, java.records):
+        return "Java's controller writes a partition's change twice if a broker that goes is in ISR and ELR"
     if known.keeps_removed:
         return "a replica that is removed isn't an eligible leader any more; in Java it stays one"
     return None
@@ -69,6 +71,12 @@ def why_last(step: AnyStep, javas_records: Sequence[Form]) -> str | None:
     if isinstance(step, CreateTopics) and step.is_placed_by_chance and javas_records:
         return "replicas are placed by chance"
     return None
+
+
+def _are_written_twice(ours: Sequence[Form], javas: Sequence[Form]) -> bool:
+    changes = [text_of_form(each) for each in javas if each["name"] == "PartitionChangeRecord"]
+    are_same = set(map(text_of_form, ours)) == set(map(text_of_form, javas))
+    return are_same and len(set(changes)) < len(changes)
 
 
 def _replaces_silent(step: Register, known: Known) -> bool:
