@@ -213,7 +213,7 @@ def life_at(level: int) -> Iterator[AnyStep]:
     yield Beat(broker=broker)
     yield Register(broker=broker + 100)
     yield Beat(broker=broker + 100)
-    yield CreateTopics(topics=(NewTopic(topic, ((broker, broker + 100), (broker,))),))
+    yield CreateTopics(topics=(NewTopic(topic, ((broker, broker + 100), (broker + 100, broker))),))
     yield AlterPartition(topic=topic, partition=0, isr=(broker,), version=2)
     yield AlterPartition(topic=topic, partition=0, isr=(broker, broker + 100))
     yield Assign(broker=broker, topic=topic, partition=0, dir=1)
@@ -234,8 +234,10 @@ def test_every_level_of_metadata_version_is_left_and_written_as_by_java(tool_ser
     with fresh_pair(tool_server, release="3.3-IV3") as pair:
         for level in LEVELS:
             upgrade = UpdateFeatures(updates=(("metadata.version", level, UPGRADE),))
-            difference = play(pair, [upgrade, *life_at(level), *changes_from(level)]).difference
-            assert difference is None, f"at level {level}: {difference}"
+            played = play(pair, [upgrade, *life_at(level), *changes_from(level)])
+            assert played.difference is None, f"at level {level}: {played.difference}"
+            written = {record["name"] for ours, _ in played.answered for record in ours.outcome.records}
+            assert written >= {"PartitionRecord", "PartitionChangeRecord", "RemoveTopicRecord"}
 
 
 def test_every_downgrade_that_java_makes_is_made(tool_server: ToolServer) -> None:
@@ -248,7 +250,7 @@ def test_every_downgrade_that_java_makes_is_made(tool_server: ToolServer) -> Non
 
 
 SESSIONS: Script = (
-    *(step for broker in range(3) for step in (Register(broker=broker, dirs=(0, 1)), Beat(broker=broker))),
+    *brokers(3),
     CreateTopics(topics=(NewTopic("t", ((0, 1, 2), (1, 2, 0), (2, 0, 1))), NewTopic("alone", ((0,),)))),
     AlterConfigs(kind=2, name="t", changes=(Change("min.insync.replicas", 0, "2"),)),
 )
