@@ -137,8 +137,14 @@ def _topic_configs(below: _TopicLayers, overrides: Mapping[str, str]) -> list[Ef
 
 def effective_topic_config(layers: ConfigLayers, topic_name: str, key: str) -> str:
     """Return one value of a topic, "" for a key without value. Raises KeyError for an unknown key."""
-    overrides = layers.dynamic.get(ResourceType.TOPIC, topic_name)
-    return _resolve(topic_keys()[key], overrides, _topic_layers(layers)).value or ""
+    (value,) = effective_topic_values(layers, [topic_name], key)
+    return value
+
+
+def effective_topic_values(layers: ConfigLayers, topic_names: Iterable[str], key: str) -> list[str]:
+    """Return the same for several topics."""
+    below, found, own = _topic_layers(layers), topic_keys()[key], layers.dynamic.get
+    return [_resolve(found, own(ResourceType.TOPIC, name), below).value or "" for name in topic_names]
 
 
 def static_min_insync_replicas(static_configs: Mapping[str, str]) -> int:

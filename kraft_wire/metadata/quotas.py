@@ -46,7 +46,7 @@ class ClientQuotas:
         self._journal = journal
         self._values: dict[QuotaEntity, dict[str, float]] = {}
         self._spellings: dict[str, list[str]] = {}
-        """How quotas spell each address, by its usual spelling."""
+        """The spellings of an address in quotas. The key is the usual spelling."""
 
     @property
     def by_entity(self) -> Mapping[QuotaEntity, Mapping[str, float]]:

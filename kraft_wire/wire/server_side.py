@@ -125,7 +125,8 @@ class Slot:
                 if piece:
                     pieces.append(piece)
                     size_bytes += len(piece)
-                    counted_bytes = self._side.grown(counted_bytes, size_bytes)
+                    self._side.grown(max(0, size_bytes - counted_bytes))
+                    counted_bytes = max(counted_bytes, size_bytes)
                 yield
                 if self._side.is_closed:
                     return
@@ -216,7 +217,7 @@ def decoded_bytes(request_bytes: int) -> int:
 
 
 class DecodedFrame(NamedTuple):
-    """What is in a frame. ``api`` is None for an ApiVersions that is newer than ours."""
+    """The request in a frame. ``api`` is None if it is an ApiVersions of a version that isn't served."""
 
     header: RequestHeader
     size_bytes: int
@@ -354,12 +355,9 @@ class ServerSide:
         self._unencoded += 1
         self.answered(slot, estimated_bytes)
 
-    def grown(self, counted_bytes: int, size_bytes: int) -> int:
-        """Take note of how much of a large response is encoded. Returns what counts for it now."""
-        if size_bytes <= counted_bytes:
-            return counted_bytes
-        self._unsent.add(size_bytes - counted_bytes)
-        return size_bytes
+    def grown(self, more_bytes: int) -> None:
+        """Take note that a large response, as far as it is encoded, has more bytes than were counted."""
+        self._unsent.add(more_bytes)
 
     def encoded(self, slot: Slot, counted_bytes: int) -> None:
         """Take note that a large response is encoded, for which so many bytes were counted."""

@@ -44,7 +44,8 @@ def administer(addresses: str) -> list[str]:
     _users(admin, said)
     _acls(admin, said)
     said.note("delete", _result(admin.delete_topics([NAME])))
-    said.note("delete again", lambda: _until_deleted(admin))
+    wait_until(lambda: NAME not in admin.list_topics(timeout=PATIENCE_S).topics, f"{NAME} to be gone")
+    said.note("delete again", _result(admin.delete_topics([NAME])))
     return said.lines
 
 
@@ -64,7 +65,7 @@ def _topics(admin: AdminClient, said: Transcript) -> None:
     more = NewPartitions(NAME, 3, replica_assignment=[[1, 2]])
     said.note("grow", _result(admin.create_partitions([more])))
     said.note("shrink", _result(admin.create_partitions([NewPartitions(NAME, 1)])))
-    _wait_for(admin, lambda partitions: len(partitions) == 3)
+    wait_until(lambda: len(_partitions(admin)) == 3, f"the brokers to know {NAME}")
     described = admin.describe_topics(TopicCollection([NAME]))[NAME].result(PATIENCE_S)
     said.lines += [
         f"partition {each.id}: leader {each.leader.id}, replicas {[node.id for node in each.replicas]}"
@@ -74,22 +75,9 @@ def _topics(admin: AdminClient, said: Transcript) -> None:
     said.lines.append(f"nodes: {sorted(node.id for node in cluster.nodes)}")
 
 
-def _wait_for(admin: AdminClient, is_as_wanted: Callable[[Mapping[int, Any]], bool]) -> None:
-    """Brokers learn of a change after the controller has acknowledged it."""
-    wait_until(
-        lambda: is_as_wanted(admin.list_topics(NAME, timeout=PATIENCE_S).topics[NAME].partitions),
-        f"the brokers to know {NAME}",
-    )
-
-
-def _until_deleted(admin: AdminClient) -> str:
-    """Brokers know of a topic for a moment after it was deleted."""
-    wait_until(lambda: NAME not in admin.list_topics(timeout=PATIENCE_S).topics, f"{NAME} to be gone")
-    try:
-        admin.delete_topics([NAME])[NAME].result(PATIENCE_S)
-    except KafkaException as error:
-        return str(error.args[0].name())
-    return "deleted"
+def _partitions(admin: AdminClient) -> Mapping[int, Any]:
+    found: Mapping[int, Any] = admin.list_topics(NAME, timeout=PATIENCE_S).topics[NAME].partitions
+    return found
 
 
 def _configs(admin: AdminClient, said: Transcript) -> None:
@@ -158,7 +146,7 @@ def _users(admin: AdminClient, said: Transcript) -> None:
     said.note("nobody", _result(nobody))
     deletion = UserScramCredentialDeletion("ann", ScramMechanism.SCRAM_SHA_256)
     said.note("user deleted", _result(alter([deletion])))
-    said.note("user deleted again", lambda: _deleted_again(admin, deletion))
+    said.note("user deleted again", _result(alter([deletion])))
 
 
 def _users_of(admin: AdminClient) -> list[str]:
@@ -169,10 +157,6 @@ def _users_of(admin: AdminClient) -> list[str]:
         for name, description in sorted(found.items())
         for info in description.scram_credential_infos
     ]
-
-
-def _deleted_again(admin: AdminClient, deletion: UserScramCredentialDeletion) -> None:
-    admin.alter_user_scram_credentials([deletion])["ann"].result(PATIENCE_S)
 
 
 def _acls(admin: AdminClient, said: Transcript) -> None:

@@ -39,13 +39,6 @@ class Case(NamedTuple):
     properties: Properties
 
 
-class Judged(NamedTuple):
-    """A case, and what became of it."""
-
-    case: Case
-    played: Played
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the judge and return the exit code: 1 if anything differed."""
     raise_on_signals()
@@ -59,14 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pool = ThreadPoolExecutor(options.jobs)
         stack.callback(pool.shutdown, cancel_futures=True)
 
-        def play_case(case: Case) -> Judged:
+        def play_case(case: Case) -> Played:
             tools = idle.get()
             try:
-                return Judged(case, judge(tools, case.script(), case.properties))
+                return judge(tools, case.script(), case.properties)
             finally:
                 idle.put(tools)
 
-        for case, played in pool.map(play_case, _cases(options)):
+        cases = _cases(options)
+        for case, played in zip(cases, pool.map(play_case, cases), strict=True):
             tally.add(played)
             difference = played.difference
             print(f"{case.name}: {'equal' if difference is None else difference.kind}", flush=True)

@@ -49,8 +49,8 @@ class Difference(msgspec.Struct, frozen=True):
         ours, java = (list(map(text_of_form, side.records)) for side in (self.ours, self.java))
         lines += [f"  only ours:   {record}" for record in ours if record not in java]
         lines += [f"  only Java's: {record}" for record in java if record not in ours]
-        if ours != java and sorted(ours) == sorted(java):
-            lines += ["  the records have another order; ours:", *ours, "  Java's:", *java]
+        if ours != java and set(ours) == set(java):
+            lines += ["  the records have another order or number; ours:", *ours, "  Java's:", *java]
         return "\n".join(lines)
 
 

@@ -93,12 +93,12 @@ TEXTS: Final = {
         " advances. 0: never."
     ),
     "metadata.max.retention.bytes": (
-        "Old segments and snapshots of the metadata log are deleted when it is larger. They are deleted"
-        " only behind a snapshot."
+        "Old segments and snapshots of the metadata log are deleted when it is larger, if a newer snapshot"
+        " holds what was in them."
     ),
     "metadata.max.retention.ms": (
-        "Old segments and snapshots of the metadata log are deleted at this age. They are deleted only"
-        " behind a snapshot."
+        "Old segments and snapshots of the metadata log are deleted at this age, if a newer snapshot holds"
+        " what was in them."
     ),
     "node.id": "The number of this node. Each node of a cluster has its own.",
     "process.roles": "What this node is: broker, controller, or both.",

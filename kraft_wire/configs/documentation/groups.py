@@ -48,7 +48,7 @@ TEXTS: Final = {
     "share.renew.acknowledge.enable": "Whether consumers may ask for more time to process a record.",
     "share.session.timeout.ms": "A member of a share group that sends no heartbeat for so long is removed.",
     "streams.acceptable.recovery.lag": (
-        "A standby whose state is at most so many offsets behind counts as caught up."
+        "A standby counts as caught up if its state lags by at most so many offsets."
     ),
     "streams.assignment.interval.ms": (
         "The least time between two assignments of a streams group. Changes within it are gathered."

@@ -10,8 +10,8 @@ TEXTS: Final = {
     ),
     "alter.log.dirs.replication.quota.window.size.seconds": "The length of each of these windows.",
     "follower.fetch.last.tiered.offset.enable": (
-        "Whether a new follower begins behind what tiered storage has, and doesn't fetch it from the leader"
-        " (KIP-1023)."
+        "Whether a new follower begins after the last record in tiered storage. It doesn't fetch those"
+        " before from the leader (KIP-1023)."
     ),
     "follower.replication.throttled.rate": (
         "So many bytes a second a broker fetches for throttled replicas. It is set dynamically for a broker."

@@ -60,7 +60,8 @@ TEXTS: Final = {
         " CreateTime."
     ),
     "message.timestamp.before.max.ms": (
-        "A record is refused if its timestamp is so far behind the broker's clock. It counts for CreateTime."
+        "A record is refused if its timestamp is earlier than the broker's clock by more than this. It"
+        " counts for CreateTime."
     ),
     "message.timestamp.type": (
         "Whether a record's timestamp is the producer's (CreateTime) or the time at which the broker"

@@ -34,10 +34,10 @@ MAX_VALUE_BYTES: Final = 32767
 RESOURCES_PER_PIECE: Final = 500
 """The resources that are changed in one step. They take some 15 ms, also to write and apply their records."""
 
-# On Python 3.11 a member of an enumeration takes as long to look up as all else that is done with it.
 CHARS_OF_A_PATTERNS_CHAR: Final = 15
 """A subscription to client metrics has regular expressions, which take 2 µs a character to check."""
 
+# On Python 3.11 a member of an enumeration takes as long to look up as all else that is done with it.
 _TOPIC: Final = ResourceType.TOPIC
 _BROKER: Final = ResourceType.BROKER
 _BROKER_LOGGER: Final = ResourceType.BROKER_LOGGER

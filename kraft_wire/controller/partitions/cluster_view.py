@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, effective_topic_config
+from kraft_wire.configs.schema import MIN_INSYNC_REPLICAS, effective_topic_config, effective_topic_values
 from kraft_wire.controller.decision.context import ControllerState
 from kraft_wire.controller.decision.records import VersionedRecord
 from kraft_wire.controller.partitions.partition_change import Election, Goal, Rules, partition_change
@@ -166,7 +166,8 @@ class ClusterView:
         common = effective_topic_config(layers, "", key)
         if not own:
             return [common] * len(topic_names)
-        return [effective_topic_config(layers, name, key) if name in own else common for name in topic_names]
+        values = dict(zip(own, effective_topic_values(layers, own, key), strict=True))
+        return [values.get(name, common) for name in topic_names]
 
     def _topic_config(self, topic_id: Uuid, key: str) -> str:
         return effective_topic_config(self.state.config_layers, self.topic_name(topic_id), key)

@@ -11,6 +11,7 @@ racks are looked at when they are needed: the work for a partition doesn't grow 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -55,7 +56,7 @@ class ReplicaPlacer:
             self._broker_count += 1
             self._unfenced_count += not broker.fenced
         self._racks = [racks[name] for name in sorted(racks, key=lambda rack: (rack is not None, rack or ""))]
-        self._leader_racks = _leader_racks([bool(unfenced) for unfenced, _ in self._racks])
+        self._leader_racks = _leader_racks(self._racks)
 
     def place(self, partition_count: int, replication_factor: int) -> Assignments:
         """Return the brokers of each of ``partition_count`` new partitions of one topic.
@@ -63,8 +64,9 @@ class ReplicaPlacer:
         Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers, or all are fenced.
         """
         self.check(replication_factor)
-        counts = self._unfenced_count, self._broker_count
-        stripes = _Stripes(self._racks, self._leader_racks, counts, self._entropy)
+        stripes = _Stripes(
+            self._racks, self._leader_racks, self._unfenced_count, self._broker_count, self._entropy
+        )
         fewest = max(FEWEST_IN_COLUMNS, self._broker_count // _BROKERS_PER_PARTITION)
         if len(self._racks) == 1 and partition_count >= fewest:
             return stripes.in_one_rack(partition_count, replication_factor)
@@ -88,15 +90,14 @@ class ReplicaPlacer:
         )
 
 
-def _leader_racks(has_unfenced: Sequence[bool]) -> Sequence[int]:
+def _leader_racks(racks: Sequence[_RackIds]) -> Sequence[int]:
     """Return for each rack the first one, from it on, that has an unfenced broker; empty if none has."""
-    if True not in has_unfenced:
+    with_unfenced = [place for place, (unfenced, _) in enumerate(racks) if unfenced]
+    if not with_unfenced:
         return []
-    found, nearest = list(range(len(has_unfenced))), has_unfenced.index(True)
-    for rack in reversed(found):
-        nearest = rack if has_unfenced[rack] else nearest
-        found[rack] = nearest
-    return found
+    return [
+        with_unfenced[bisect_left(with_unfenced, place) % len(with_unfenced)] for place in range(len(racks))
+    ]
 
 
 class _Stripes:
@@ -109,12 +110,14 @@ class _Stripes:
         self,
         racks: Sequence[_RackIds],
         leader_racks: Sequence[int],
-        counts: tuple[int, int],
+        unfenced_count: int,
+        broker_count: int,
         entropy: Entropy,
     ) -> None:
         self._ids = racks
         self._leader_racks = leader_racks
-        self._unfenced_count, self._broker_count = counts
+        self._unfenced_count = unfenced_count
+        self._broker_count = broker_count
         self._entropy = entropy
         self._order: Sequence[int] = range(len(racks))
         self._racks: dict[int, _Rack] = {}
@@ -187,8 +190,7 @@ class _Stripes:
         order = list(self._order)
         _shuffle(order, self._entropy)
         self._order = order
-        if len(order) > 1:
-            self._leader_racks = _leader_racks([bool(self._ids[rack][0]) for rack in order])
+        self._leader_racks = _leader_racks([self._ids[rack] for rack in order])
 
     def _rack(self, place: int) -> _Rack:
         """Return the rack that has this place in the order."""

@@ -100,7 +100,7 @@ def _serve(quorum: QuorumState, call: FetchCall, max_wait_ms: int) -> bool:
         _answer(quorum, [call])
     elif not _has_news(quorum, leadership, call, is_voter=is_voter):
         if is_voter:
-            _park_voters(quorum, call, now_ms + max_wait_ms)
+            _park_voter(quorum, call, now_ms + max_wait_ms)
         else:
             quorum.observers.park(call, now_ms + max_wait_ms)
     elif is_voter or quorum.observers.may_go(now_ms):
@@ -155,7 +155,7 @@ def _has_news(quorum: QuorumState, leadership: Leadership, call: FetchCall, *, i
 # Waiting fetches.
 
 
-def _park_voters(quorum: QuorumState, call: FetchCall, deadline_ms: int) -> None:
+def _park_voter(quorum: QuorumState, call: FetchCall, deadline_ms: int) -> None:
     """Let a voter's call wait. If too many of this voter wait then, answer the oldest."""
     quorum.parked.park(call, deadline_ms)
     waiting = [each for each in quorum.parked if each.replica == call.replica]

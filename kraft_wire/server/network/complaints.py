@@ -3,6 +3,7 @@ not fill the log."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import trio
@@ -69,62 +70,53 @@ class Refusals:
             log.warning("connections refused", listener=listener, reason=reason, refused=count)
 
 
-class Mistakes:
-    """The connections that were closed for requests that aren't Kafka's, or because they held too many bytes,
-    and the requests that were refused.
-
-    A warning names one of them. ``left_out`` is the number of those before it that weren't logged.
-    """
+class _Limited:
+    """Logs some of what happens. ``left_out`` is the number of those before it that weren't logged."""
 
     def __init__(self) -> None:
         self._limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
 
+    def _add(self, write: Callable[..., None], event: str, **fields: object) -> None:
+        """Count an event, and log it if it is time."""
+        if count := self._limit.add(trio.current_time()):
+            left_out = {"left_out": count - 1} if count > 1 else {}
+            write(event, **fields, **left_out)
+
+
+class Mistakes(_Limited):
+    """The connections that were closed for requests that aren't Kafka's, or because they held too many bytes,
+    and the requests that were refused. A warning names one of them."""
+
     def add(self, peer: str, error: str) -> None:
         """Count a mistake, and log it if it is time."""
-        self._add("connection dropped", peer=peer, reason="bad request", error=error)
+        self._add(log.warning, "connection dropped", peer=peer, reason="bad request", error=error)
 
     def refused(self, peer: str, client_id: str, reason: str) -> None:
         """Count a request that was refused before it was decoded, and log it if it is time."""
-        self._add("request refused", peer=peer, client_id=client_id, reason=reason)
+        self._add(log.warning, "request refused", peer=peer, client_id=client_id, reason=reason)
 
     def held(self, peer: str, client_id: str, reason: str, held_bytes: int) -> None:
         """Count a connection that was closed because it held too many bytes, and log it if it is time."""
-        self._add("connection dropped", peer=peer, client_id=client_id, reason=reason, bytes=held_bytes)
+        self._add(
+            log.warning, "connection dropped", peer=peer, client_id=client_id, reason=reason, bytes=held_bytes
+        )
 
     def report_rest(self) -> None:
         """Log the number of those since the last warning, if it is time."""
         if count := self._limit.rest(trio.current_time()):
             log.warning("warnings left out", left_out=count)
 
-    def _add(self, event: str, **fields: object) -> None:
-        if count := self._limit.add(trio.current_time()):
-            log.warning(event, **fields, **_left_out(count))
 
-
-class PeerLosses:
+class PeerLosses(_Limited):
     """The connections to other controllers that were lost, or dropped for a bad response. Anybody can have a
     leader ask at an address, so there may be many."""
 
-    def __init__(self) -> None:
-        self._limit = WarningLimit(MISTAKE_INTERVAL_S, MOST_MISTAKES)
-
     def lost(self, peer: str, error: str) -> None:
         """Count a connection that was lost, and log it if it is time."""
-        if count := self._limit.add(trio.current_time()):
-            log.info("peer connection lost", peer=peer, error=error, **_left_out(count))
+        self._add(log.info, "peer connection lost", peer=peer, error=error)
 
     def dropped(self, peer: str, api: str, error: str) -> None:
         """Count a connection that was dropped for a bad response, and log it if it is time."""
-        if count := self._limit.add(trio.current_time()):
-            log.warning(
-                "peer connection dropped",
-                peer=peer,
-                reason="bad response",
-                api=api,
-                error=error,
-                **_left_out(count),
-            )
-
-
-def _left_out(count: int) -> dict[str, int]:
-    return {"left_out": count - 1} if count > 1 else {}
+        self._add(
+            log.warning, "peer connection dropped", peer=peer, reason="bad response", api=api, error=error
+        )

@@ -1,4 +1,4 @@
-"""What the connections of a server share: limits, the table of APIs, turns and places."""
+"""Hold what the connections of a server share: limits, the table of APIs, turns and places."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Limits:
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What all connections share."""
+    """The limits, APIs, turns, places and counters that all connections share."""
 
     limits: Limits
     apis: ApiTable
